@@ -1,0 +1,71 @@
+// The command `cprof`: finds the subcommand, parses its words, runs it, reports a full disk.
+#include <fmt/format.h>
+
+#include <cerrno>
+#include <csignal>
+#include <cstdio>
+#include <cstring>
+#include <functional>
+#include <iterator>
+
+#include "cmd/subcommand.h"
+
+namespace cprof {
+namespace {
+
+constexpr Subcommand kSubcommands[] = {
+#ifdef CPROF_HAS_RECORD
+    {"record", "record a process, its causal edges and stack samples", SetupRecord},
+#endif
+    {"report", "where each kind of request spent its time", SetupReport},
+    {"graph", "print the causal graph as text", SetupGraph},
+    {"script", "print a recording, one line an event", SetupScript},
+    {"flame", "draw a flame graph as SVG", SetupFlame},
+};
+
+int Usage(const CLI::App& app, const CLI::ParseError& error) {
+  if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
+  std::fprintf(stderr, "cprof: error: %s\n", error.what());
+  std::fprintf(stderr, "cprof: hint: see 'cprof --help' or 'cprof COMMAND --help'\n");
+  return kExitUsage;
+}
+
+// Output that did not reach its file is a failure even where every write call said yes.
+int CloseOutput(int exit_code) {
+  if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
+  if (errno != EPIPE) {
+    std::fprintf(stderr, "cprof: error: cannot write to standard output: %s\n",
+                 std::strerror(errno));
+  }
+  return exit_code == kExitOk ? kExitFailure : exit_code;
+}
+
+int Main(int argc, char** argv) {
+  CLI::App app("cprof: where logical requests spend their time, across threads and the kernel",
+               "cprof");
+  app.set_version_flag("--version", "cprof " CPROF_VERSION);
+  app.require_subcommand(1);
+  std::function<int()> actions[std::size(kSubcommands)];
+  CLI::App* parsed[std::size(kSubcommands)];
+  for (size_t i = 0; i < std::size(kSubcommands); ++i) {
+    parsed[i] = app.add_subcommand(kSubcommands[i].name, kSubcommands[i].summary);
+    actions[i] = kSubcommands[i].setup(*parsed[i]);
+  }
+  try {
+    app.parse(argc, argv);
+  } catch (const CLI::ParseError& error) {
+    return CloseOutput(Usage(app, error));
+  }
+  for (size_t i = 0; i < std::size(kSubcommands); ++i) {
+    if (parsed[i]->parsed()) return CloseOutput(actions[i]());
+  }
+  return kExitUsage;
+}
+
+}  // namespace
+}  // namespace cprof
+
+int main(int argc, char** argv) {
+  std::signal(SIGPIPE, SIG_IGN);
+  return cprof::Main(argc, argv);
+}

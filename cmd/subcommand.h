@@ -1,0 +1,31 @@
+// One command of cprof as data: name, words of help, options, action.
+#ifndef CPROF_CMD_SUBCOMMAND_H_
+#define CPROF_CMD_SUBCOMMAND_H_
+
+#include <CLI/CLI.hpp>
+#include <functional>
+#include <string>
+
+namespace cprof {
+
+// Exit codes of every command, as in the man pages.
+inline constexpr int kExitOk = 0;
+inline constexpr int kExitFailure = 1;  // the world refused
+inline constexpr int kExitUsage = 2;    // the command line is wrong
+
+struct Subcommand {
+  const char* name;
+  const char* summary;  // one line for `cprof --help`
+  // Adds options to app and returns the action, which runs after parsing and returns an exit code.
+  std::function<int()> (*setup)(CLI::App& app);
+};
+
+std::function<int()> SetupRecord(CLI::App& app);
+std::function<int()> SetupReport(CLI::App& app);
+std::function<int()> SetupGraph(CLI::App& app);
+std::function<int()> SetupScript(CLI::App& app);
+std::function<int()> SetupFlame(CLI::App& app);
+
+}  // namespace cprof
+
+#endif  // CPROF_CMD_SUBCOMMAND_H_
