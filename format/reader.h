@@ -57,22 +57,23 @@ class RecordingVisitor {
 
 // One line of the loss ledger: what reading found wrong.
 struct LossEntry {
-  std::string name;       // stable identifier, e.g. "damaged_chunk", "torn_tail", "foreign_chunk"
-  uint64_t count = 0;     // how often
-  uint64_t records = 0;   // records lost, where the chunk header said
-  uint64_t bytes = 0;     // bytes skipped
-  std::string advice;     // a sentence for people
+  std::string name;      // stable identifier, e.g. "damaged_chunk", "torn_tail", "foreign_chunk"
+  uint64_t count = 0;    // how often
+  uint64_t records = 0;  // records lost, where the chunk header said
+  uint64_t bytes = 0;    // bytes skipped
+  std::string advice;    // a sentence for people
 };
 
 struct ReadSummary {
-  bool clean_end = false;            // a footer was read
-  std::vector<LossEntry> losses;     // sorted by name
+  bool clean_end = false;         // a footer was read
+  std::vector<LossEntry> losses;  // sorted by name
   uint64_t bytes = 0;
   uint64_t events = 0;
 };
 
-// Reads everything from source. Fails only where there is nothing to read: not a cprof file, a newer
-// incompatible format, an I/O error at the first byte. `strings` outlives the visitor's use of ids.
+// Reads everything from source. Fails only where there is nothing to read: not a cprof file, a
+// newer incompatible format, an I/O error at the first byte. `strings` outlives the visitor's use
+// of ids.
 Result<ReadSummary> ReadRecording(ByteSource& source, StringTable& strings,
                                   RecordingVisitor& visitor);
 

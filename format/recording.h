@@ -22,8 +22,8 @@ struct SessionHeader {
   uint32_t cpu_count = 0;                // possible CPUs
   bool raw_keys = false;                 // kernel addresses stand as they were
   bool system_wide = false;
-  std::vector<uint32_t> target_tgids;    // as given on the command line, initial namespace
-  std::vector<std::string> adapters;     // names that were armed
+  std::vector<uint32_t> target_tgids;  // as given on the command line, initial namespace
+  std::vector<std::string> adapters;   // names that were armed
   // Free facts in a stable order: hostname, kernel, machine, cprof_version, cmdline, boot_id,
   // hook.<adapter>.<hook> = attached variant or "unavailable: why", filter.<n>, frequency_hz,
   // ring_bytes.edge, ring_bytes.context, clock ...
@@ -32,14 +32,14 @@ struct SessionHeader {
 
 enum class StreamKind : uint8_t { kEdgeCpu = 0, kContextCpu = 1, kApp = 2, kRecorder = 3 };
 
-// A source of events with sequence numbers of its own. Its text name is "edge.cpu0", "context.cpu0",
-// "app.TGID.SLOT", "recorder".
+// A source of events with sequence numbers of its own. Its text name is "edge.cpu0",
+// "context.cpu0", "app.TGID.SLOT", "recorder".
 struct StreamInfo {
   StreamId id = 0;
   StreamKind kind = StreamKind::kEdgeCpu;
-  uint32_t cpu = 0;            // for the CPU kinds
-  uint32_t tgid = 0;           // for kApp
-  uint32_t slot = 0;           // for kApp: the how-manieth ring of that process
+  uint32_t cpu = 0;   // for the CPU kinds
+  uint32_t tgid = 0;  // for kApp
+  uint32_t slot = 0;  // for kApp: the how-manieth ring of that process
   friend bool operator==(const StreamInfo&, const StreamInfo&) = default;
 };
 std::string StreamName(const StreamInfo& stream);
@@ -47,9 +47,9 @@ std::string StreamName(const StreamInfo& stream);
 enum class BreakReason : uint8_t {
   kRingFull = 0,
   kDamagedChunk = 1,
-  kMissedRuns = 2,     // BPF recursion misses in a polling interval
-  kTornTail = 3,       // the file ends before the gate closed; from_ns = last mark
-  kRingDamaged = 4,    // an in-process ring was corrupt or truncated
+  kMissedRuns = 2,   // BPF recursion misses in a polling interval
+  kTornTail = 3,     // the file ends before the gate closed; from_ns = last mark
+  kRingDamaged = 4,  // an in-process ring was corrupt or truncated
   kBudget = 5,
   kInjected = 6,
   kWriterStalled = 7,  // storage refused (disk full, --max-size)
@@ -62,10 +62,10 @@ struct Break {
   BreakReason reason = BreakReason::kRingFull;
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
-  uint64_t total = 0;                            // events lost, 0 where not countable
-  uint64_t signature = 0;                        // SignatureBit of each lost key, all ones if unknown
-  std::vector<std::pair<Verb, uint64_t>> lost;   // per verb; empty: any verb may be among them
-  std::string detail;                            // one line for people; may be empty
+  uint64_t total = 0;      // events lost, 0 where not countable
+  uint64_t signature = 0;  // SignatureBit of each lost key, all ones if unknown
+  std::vector<std::pair<Verb, uint64_t>> lost;  // per verb; empty: any verb may be among them
+  std::string detail;                           // one line for people; may be empty
   friend bool operator==(const Break&, const Break&) = default;
 };
 
@@ -85,12 +85,12 @@ struct RoundMark {
 // One executable mapping of a process image, for symbolizing samples.
 struct Mapping {
   uint32_t tgid = 0;
-  uint64_t time_ns = 0;        // seen at; a later mapping over the same range replaces it
+  uint64_t time_ns = 0;  // seen at; a later mapping over the same range replaces it
   uint64_t start = 0;
   uint64_t end = 0;
   uint64_t file_offset = 0;
   std::string path;
-  std::string build_id;        // raw bytes, 20 for SHA-1; empty where there is none
+  std::string build_id;  // raw bytes, 20 for SHA-1; empty where there is none
   friend bool operator==(const Mapping&, const Mapping&) = default;
 };
 
@@ -105,7 +105,7 @@ struct KernelSymbol {
 // kernel frames are relative to the kernel base (see KernelSymbol) unless raw_keys is set.
 struct StackSample {
   Event event;
-  double probability = 1.0;    // inclusion probability
+  double probability = 1.0;  // inclusion probability
   std::vector<uint64_t> user_frames;
   std::vector<uint64_t> kernel_frames;
   friend bool operator==(const StackSample&, const StackSample&) = default;
@@ -113,7 +113,7 @@ struct StackSample {
 
 // Last record of a recording that ended in good order.
 struct Footer {
-  uint64_t end_ns = 0;               // CLOCK_MONOTONIC when the gate closed
+  uint64_t end_ns = 0;  // CLOCK_MONOTONIC when the gate closed
   RoundMark final_counters;
   std::map<std::string, std::string> attributes;  // e.g. exit_status, reason
 };

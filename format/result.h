@@ -22,8 +22,8 @@ struct Error {
 template <typename T>
 class [[nodiscard]] Result {
  public:
-  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}       // NOLINT
-  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}   // NOLINT
+  Result(T value) : state_(std::in_place_index<0>, std::move(value)) {}      // NOLINT
+  Result(Error error) : state_(std::in_place_index<1>, std::move(error)) {}  // NOLINT
 
   bool has_value() const { return state_.index() == 0; }
   explicit operator bool() const { return has_value(); }
@@ -60,21 +60,21 @@ class [[nodiscard]] Result<void> {
 }  // namespace cprof
 
 // Returns the error of a Result from the enclosing function.
-#define CPROF_RETURN_IF_ERROR(expression)              \
-  do {                                                 \
-    if (auto result_ = (expression); !result_) {       \
-      return result_.error();                          \
-    }                                                  \
+#define CPROF_RETURN_IF_ERROR(expression)        \
+  do {                                           \
+    if (auto result_ = (expression); !result_) { \
+      return result_.error();                    \
+    }                                            \
   } while (false)
 
 // A bug of ours, never a state of the world: says where, and stops.
-#define CPROF_CHECK(condition)                                                              \
-  do {                                                                                      \
-    if (!(condition)) {                                                                     \
-      std::fprintf(stderr, "cprof: bug: %s:%d: %s does not hold\n", __FILE__, __LINE__,     \
-                   #condition);                                                             \
-      std::abort();                                                                         \
-    }                                                                                       \
+#define CPROF_CHECK(condition)                                                          \
+  do {                                                                                  \
+    if (!(condition)) {                                                                 \
+      std::fprintf(stderr, "cprof: bug: %s:%d: %s does not hold\n", __FILE__, __LINE__, \
+                   #condition);                                                         \
+      std::abort();                                                                     \
+    }                                                                                   \
   } while (false)
 
 #endif  // CPROF_FORMAT_RESULT_H_

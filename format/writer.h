@@ -14,7 +14,8 @@
 
 namespace cprof {
 
-// Where bytes go. Write takes all or returns why not; a short write of the system is retried inside.
+// Where bytes go. Write takes all or returns why not; a short write of the system is retried
+// inside.
 class ByteSink {
  public:
   virtual ~ByteSink() = default;
@@ -27,8 +28,8 @@ std::unique_ptr<ByteSink> MakeFdSink(int fd, std::string name);
 std::unique_ptr<ByteSink> MakeStringSink(std::string* out);
 
 struct WriterOptions {
-  int compression_level = 1;             // zstd
-  uint64_t max_size_bytes = 0;           // 0: no limit; at the limit writes are refused
+  int compression_level = 1;    // zstd
+  uint64_t max_size_bytes = 0;  // 0: no limit; at the limit writes are refused
 };
 
 // Single-threaded. Every call appends whole chunks; an error is final (later calls return it too),

@@ -1,7 +1,7 @@
 // Recordings as text, one line a record: what `cprof script` prints and every command accepts back.
 //
-//   4414.907900032 edge.cpu0.17 41/40@9000 task io_uring:submit req=0x10 ring=0x20 user_data=0x2a op=0x16
-//   time_s         stream.seq   tid/tgid@start_ns level adapter:verb field=value ...
+//   4414.907900032 edge.cpu0.17 41/40@9000 task io_uring:submit req=0x10 ring=0x20 user_data=0x2a
+//   op=0x16 time_s         stream.seq   tid/tgid@start_ns level adapter:verb field=value ...
 //
 // Field names come from adapters.def. "thread" fields print as thread=TID/TGID@START, comm as a
 // quoted string, names as name="..." domain="..." domain2="...". Zero fields are left out; numbers
