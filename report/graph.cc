@@ -1,7 +1,41 @@
 // The names of the graph's words, as in the graph text and in every output.
 #include "report/graph.h"
 
+#include "format/reader.h"
+
 namespace cprof {
+
+std::string FormatScope(const Scope& scope, const StringTable& strings) {
+  std::string text;
+  switch (scope.kind) {
+    case Scope::Kind::kBoot: return "boot";
+    case Scope::Kind::kRing:
+      text = "ring:";
+      text += scope.a == Scope::kUnknownFd ? std::string("?") : std::to_string(scope.a);
+      text += '.';
+      text += std::to_string(scope.b);
+      return text;
+    case Scope::Kind::kImage:
+      text = "image:";
+      text += std::to_string(scope.a);
+      text += '.';
+      text += std::to_string(scope.b);
+      if (scope.domain != 0) {
+        text += '/';
+        text += strings.Get(scope.domain);
+      }
+      return text;
+    case Scope::Kind::kCpu: {
+      constexpr std::string_view kLevels[] = {"task", "softirq", "hardirq", "nmi", "unknown"};
+      text = "cpu:";
+      text += std::to_string(scope.a);
+      text += '/';
+      text += kLevels[scope.b < 5 ? scope.b : 4];
+      return text;
+    }
+  }
+  return "unknown";
+}
 
 std::string_view NodeKindName(NodeKind kind) {
   switch (kind) {

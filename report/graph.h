@@ -3,6 +3,7 @@
 #ifndef CPROF_REPORT_GRAPH_H_
 #define CPROF_REPORT_GRAPH_H_
 
+#include <array>
 #include <cstdint>
 #include <string>
 #include <string_view>
@@ -52,10 +53,28 @@ struct EventRef {
   uint64_t sequence = 0;
 };
 
+// Where a key is unique, without any text. FormatScope gives the text of the graph.
+struct Scope {
+  enum class Kind : uint8_t {
+    kBoot,    // "boot"
+    kRing,    // "ring:FD.GEN": a = fd (kUnknownFd prints as "?"), b = ring generation
+    kImage,   // "image:TGID.EXECS", with a domain "image:TGID.EXECS/domain": a = tgid, b = exec count
+    kCpu,     // "cpu:N/hardirq": a = cpu, b = Level
+  };
+  static constexpr uint32_t kUnknownFd = UINT32_MAX;
+  Kind kind = Kind::kBoot;
+  uint32_t a = 0;
+  uint32_t b = 0;
+  StringId domain = 0;
+  friend auto operator<=>(const Scope&, const Scope&) = default;
+};
+class StringTable;
+std::string FormatScope(const Scope& scope, const StringTable& strings);
+
 // Attributes that identify nothing and only describe.
 struct NodeAttributes {
   ThreadKey thread;              // kThread
-  StringId comm = 0;             // kThread: last known name
+  std::array<char, 16> comm{};   // kThread: last known name, padded with zeros
   uint64_t user_data = 0;        // kIoRequest
   uint8_t opcode = 0;            // kIoRequest
   int32_t result = 0;            // kIoRequest, once completed
@@ -68,9 +87,7 @@ struct NodeAttributes {
 struct Node {
   NodeId id = 0;
   NodeKind kind = NodeKind::kThread;
-  // Text of the scope as in the graph text: "boot", "ring:3.1" (fd 3, ring generation 1),
-  // "image:41.0" (tgid 41, exec count 0), "image:41.0/domain".
-  std::string scope;
+  Scope scope;
   Key key;
   uint32_t generation = 1;
   uint64_t born_ns = 0;
@@ -79,6 +96,12 @@ struct Node {
   NodeEnd end = NodeEnd::kOpen;
   NodeAttributes attributes;
 };
+
+// The last known name of a thread; a view into attributes.
+inline std::string_view CommText(const NodeAttributes& attributes) {
+  const std::string_view text(attributes.comm.data(), attributes.comm.size());
+  return text.substr(0, text.find('\0'));
+}
 
 struct Edge {
   EdgeId id = 0;
