@@ -105,9 +105,14 @@ static inline __u64 cprof_signature_bit(__u64 key)
 	return 1ULL << ((key * 0x9e3779b97f4a7c15ULL) >> 58);
 }
 
-/* What was lost on one stream since the epoch changed. The recorder reads and clears a slot only
- * one whole sweep after it turned the epoch away from it. */
+/*
+ * What was lost on one stream in one epoch. A producer counts itself in (begun), looks at the epoch
+ * again, fills the slot, and counts itself out (finished). The recorder turns the epoch and may read
+ * and clear the old slot as soon as begun == finished: nobody is in it, and nobody can enter.
+ */
 struct cprof_loss_slot {
+	__u64 begun;
+	__u64 finished;
 	__u64 first_ns;
 	__u64 last_ns;
 	__u64 signature;
@@ -127,6 +132,42 @@ struct cprof_stream_counters {
 	__u64 lost;
 	struct cprof_loss_slot slot[2];
 };
+
+/* More CPUs than this are refused; it bounds two tables of the programs. */
+#define CPROF_MAX_CPUS 4096
+
+/* What the recorder tells the programs before they are loaded; constant from then on, so that the
+ * verifier removes what a recording does not need. */
+struct cprof_config {
+	__u64 key_secret[3];	    /* key mix: xor, odd factor, odd factor; all 0: raw keys */
+	__u64 kernel_base;	    /* subtracted from kernel frames; 0: raw keys */
+	__u64 eventfd_release;	    /* addresses of kernel functions; 0 where unknown */
+	__u64 eventpoll_release;
+	__u64 io_ring_exit_work;
+	__u64 sample_weight_ns;
+	__u32 self_tgid;	    /* the recorder: never appears */
+	__u32 runqueues_offset;	    /* in the per-CPU area */
+	__u32 preempt_count_offset; /* 0: not known, every level is UNKNOWN */
+	__u32 cpu_number_offset;
+	__u8 system_wide;
+	__u8 inherit;
+	__u8 cpu_filter;	    /* only CPUs with a 1 in cpu_wanted */
+	__u8 has_rdonly_cast;	    /* kfunc, 6.2 on */
+	__u8 sample_user_stack;
+	__u8 sample_kernel_stack;
+	__u8 padding[2];
+};
+
+/* What recorder and programs both change while recording. */
+struct cprof_control {
+	__u32 gate;		/* 0: nothing is emitted */
+	__u32 epoch;		/* bit 0 chooses the loss slot */
+	__u32 single_tgid;	/* the first target, compared before any map; 0xffffffff: none */
+	__u32 more_targets;	/* 1: the maps of targets hold something */
+	__u64 inherit_failures; /* children that found the map of targets full */
+};
+
+#define CPROF_NO_TGID 0xffffffffU
 
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cprof_wire_event) == 64, "the wire event has no padding");
