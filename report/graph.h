@@ -5,6 +5,7 @@
 
 #include <array>
 #include <cstdint>
+#include <span>
 #include <string>
 #include <string_view>
 #include <utility>
@@ -76,6 +77,7 @@ struct NodeAttributes {
   ThreadKey thread;              // kThread
   std::array<char, 16> comm{};   // kThread: last known name, padded with zeros
   uint64_t user_data = 0;        // kIoRequest
+  Key ring;                      // kIoRequest: raw key of its ring, as in ThreadSlice::wait_object
   uint8_t opcode = 0;            // kIoRequest
   int32_t result = 0;            // kIoRequest, once completed
   bool has_result = false;
@@ -94,6 +96,8 @@ struct Node {
   bool birth_seen = false;       // false: born_ns is the first sight
   uint64_t died_ns = 0;          // valid once died
   NodeEnd end = NodeEnd::kOpen;
+  NodeId birth_thread = 0;       // who executed birth and end; 0: not known or no thread
+  NodeId death_thread = 0;
   NodeAttributes attributes;
 };
 
@@ -162,6 +166,12 @@ struct Binding {
   Confidence confidence = Confidence::kObserved;
 };
 
+// One entry of a thread's stack of open bindings.
+struct OpenBinding {
+  NodeId node = 0;               // 0: something whose enter was lost
+  Confidence confidence = Confidence::kObserved;
+};
+
 // Which requests own a node over [from, to).
 struct Owner {
   NodeId node = 0;
@@ -201,7 +211,8 @@ struct Cost {
 // A request that ended, with everything about it, emitted after its StateSpans.
 struct RequestEnd {
   NodeId request = 0;
-  bool ended = false;            // false: still open at the end of the recording
+  bool ended = false;            // false: open at the end of the recording, or its end is not sure
+  bool begun = true;             // false: begun before the recording; begin_ns is the first sight
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
 };
@@ -226,6 +237,9 @@ class GraphSink {
   virtual void OnBreak(BreakId, const Break&) {}
   virtual void OnThreadSlice(const ThreadSlice&) {}
   virtual void OnBinding(const Binding&) {}
+  // The bindings that are open on thread from time_ns on, outermost first, at every change.
+  virtual void OnBindingStack(NodeId /*thread*/, uint64_t /*time_ns*/,
+                              std::span<const OpenBinding> /*stack*/) {}
   virtual void OnOwner(const Owner&) {}
   virtual void OnState(const StateSpan&) {}
   virtual void OnCost(const Cost&) {}
