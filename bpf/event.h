@@ -169,6 +169,24 @@ struct cprof_control {
 
 #define CPROF_NO_TGID 0xffffffffU
 
+/* What the recorder's iterators write, one after the other (recorder.bpf.c). */
+struct cprof_found_thread {
+	__u64 start_time_ns;
+	__u32 tid;
+	__u32 tgid;
+	__u8 comm[16];
+};
+
+struct cprof_found_file {
+	__u64 release; /* address of the function that closes it: its type */
+	__u64 object;  /* its private data, as a key */
+	__u64 start_time_ns;
+	__u32 tgid;
+	__u32 fd;
+	__u32 ring_flags; /* setup flags, where it is an io_uring */
+	__u32 padding;
+};
+
 #ifndef __cplusplus
 _Static_assert(sizeof(struct cprof_wire_event) == 64, "the wire event has no padding");
 #endif
