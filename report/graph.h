@@ -107,6 +107,16 @@ inline std::string_view CommText(const NodeAttributes& attributes) {
   return text.substr(0, text.find('\0'));
 }
 
+// The 16 bytes of comm in an event's arguments.
+inline std::array<char, 16> CommOf(const Event& event) {
+  std::array<char, 16> comm{};
+  for (size_t i = 0; i < 8; ++i) {
+    comm[i] = static_cast<char>(event.arg >> (8 * i) & 0xff);
+    comm[8 + i] = static_cast<char>(event.arg2 >> (8 * i) & 0xff);
+  }
+  return comm;
+}
+
 struct Edge {
   EdgeId id = 0;
   EdgeType type = EdgeType::kSubmit;

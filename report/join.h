@@ -12,6 +12,12 @@ namespace cprof {
 
 struct JoinOptions {
   bool allow_inferred = true;
+  // For tests only: a joiner with a known mistake, to show that the accounts notice it.
+  enum class PlantedBug : uint8_t {
+    kNone,
+    kCompletionLeavesRequestOpen,  // so that reuse of a request looks like a second birth
+  };
+  PlantedBug planted_bug = PlantedBug::kNone;
 };
 
 // One table of lives for all adapters; each adapter (report/adapters/) brings its rules. Keeps what
