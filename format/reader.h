@@ -26,17 +26,19 @@ std::unique_ptr<ByteSource> MakeStringSource(std::string bytes);
 // The recording-wide table of strings, bounded; filled while reading.
 class StringTable {
  public:
-  StringTable() : texts_{std::string()} {}
+  StringTable();
   std::string_view Get(StringId id) const {
     return id < texts_.size() ? std::string_view(texts_[id]) : std::string_view("[bad name]");
   }
-  StringId Intern(std::string_view text);  // bounded, see Writer::Intern
+  // Text beyond 4096 bytes is cut off. Beyond 2^20 texts gives the id of "[too many names]".
+  StringId Intern(std::string_view text);
   size_t size() const { return texts_.size(); }
 
  private:
+  void Grow();
+
   std::vector<std::string> texts_;
-  struct Hash;
-  std::shared_ptr<void> index_;  // lookup structure, private to reader.cc
+  std::vector<StringId> slots_;  // hash index into texts_; 0 is a free slot
 };
 
 // Called in file order. Ids are recording-wide. Spans are valid during the call only.
@@ -70,6 +72,9 @@ struct ReadSummary {
   uint64_t bytes = 0;
   uint64_t events = 0;
 };
+
+// Whether the first bytes of a file (16, or all of a shorter one) are text, not a recording.
+bool LooksLikeText(std::span<const uint8_t> first_bytes);
 
 // Reads everything from source. Fails only where there is nothing to read: not a cprof file, a
 // newer incompatible format, an I/O error at the first byte. `strings` outlives the visitor's use

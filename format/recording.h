@@ -56,9 +56,13 @@ enum class BreakReason : uint8_t {
 };
 const char* BreakReasonName(BreakReason reason);
 
+// Stands for every stream of the recording, also those not announced yet: what a damaged chunk
+// header, a missing chunk or a torn tail took may have come from any of them.
+inline constexpr StreamId kEveryStream = 0xffffffffU;
+
 // Events of one stream that were lost (MODEL section 3, rule 3).
 struct Break {
-  StreamId stream = 0;
+  StreamId stream = 0;  // or kEveryStream
   BreakReason reason = BreakReason::kRingFull;
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;

@@ -1,0 +1,70 @@
+// A window over a byte source: as much of the file as one chunk needs, never all of it.
+#ifndef CPROF_FORMAT_WINDOW_H_
+#define CPROF_FORMAT_WINDOW_H_
+
+#include <algorithm>
+#include <cstdint>
+#include <cstring>
+#include <span>
+#include <vector>
+
+#include "format/reader.h"
+
+namespace cprof {
+
+class Window {
+ public:
+  explicit Window(ByteSource& source) : source_(source) {}
+
+  // Offset in the file of the first byte not yet passed.
+  uint64_t offset() const { return offset_; }
+  std::span<const uint8_t> bytes() const {
+    return std::span(buffer_).subspan(begin_, end_ - begin_);
+  }
+  // Set once the source has failed; reading then goes on as if the file ended there.
+  const Result<void>& failure() const { return failure_; }
+
+  // Tries to have `size` bytes ready and returns how many there are, more or fewer.
+  size_t Need(size_t size) {
+    while (end_ - begin_ < size && !ended_) Fill(size);
+    return end_ - begin_;
+  }
+  // Passes bytes that are ready.
+  void Skip(size_t size) {
+    CPROF_CHECK(size <= end_ - begin_);
+    begin_ += size;
+    offset_ += size;
+  }
+
+ private:
+  static constexpr size_t kReadBytes = 256 * 1024;
+
+  void Fill(size_t size) {
+    if (begin_ > 0) {
+      std::memmove(buffer_.data(), buffer_.data() + begin_, end_ - begin_);
+      end_ -= begin_;
+      begin_ = 0;
+    }
+    const size_t room = std::max(size, kReadBytes);
+    if (buffer_.size() < room) buffer_.resize(room);
+    auto result = source_.Read(std::span(buffer_).subspan(end_));
+    if (!result) failure_ = result.error();
+    if (!result || *result == 0) {
+      ended_ = true;
+      return;
+    }
+    end_ += *result;
+  }
+
+  ByteSource& source_;
+  std::vector<uint8_t> buffer_;
+  size_t begin_ = 0;
+  size_t end_ = 0;
+  uint64_t offset_ = 0;
+  bool ended_ = false;
+  Result<void> failure_;
+};
+
+}  // namespace cprof
+
+#endif  // CPROF_FORMAT_WINDOW_H_
