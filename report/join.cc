@@ -61,9 +61,11 @@ void Joiner::State::ApplyEvent(const Event& event) {
     case Role::kLifecycle: ++summary.lifecycle; break;
     case Role::kSample: ++summary.samples; break;
   }
-  if (event.level == Level::kTask && event.tid != 0) {
+  if (context.watched_threads_ != 0 && event.level == Level::kTask && event.tid != 0) {
     ThreadRecord& thread = context.Current(event);
     if (thread.watched) {
+      thread.watched = false;
+      --context.watched_threads_;
       for (const auto& other : context.adapters_) other->OnWatchedThread(thread, event);
     }
   }

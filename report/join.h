@@ -15,7 +15,7 @@ struct JoinOptions {
   // For tests only: a joiner with a known mistake, to show that the accounts notice it.
   enum class PlantedBug : uint8_t {
     kNone,
-    kCompletionLeavesRequestOpen,  // so that reuse of a request looks like a second birth
+    kMissesRequests,  // looks some completions up under a wrong request object
   };
   PlantedBug planted_bug = PlantedBug::kNone;
 };

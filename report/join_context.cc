@@ -5,6 +5,23 @@
 #include "report/adapters/adapter.h"
 
 namespace cprof {
+namespace {
+
+Node ThreadNode(const ThreadRecord& thread) {
+  Node node;
+  node.kind = NodeKind::kThread;
+  node.key.lo = thread.key.tid;
+  node.generation = thread.generation;
+  node.born_ns = thread.born_ns;
+  node.birth_seen = thread.birth_seen;
+  node.birth_thread = thread.parent;
+  node.attributes.thread = thread.key;
+  node.attributes.comm = thread.comm;
+  node.attributes.tgid = thread.key.tgid;
+  return node;
+}
+
+}  // namespace
 
 JoinContext::JoinContext(const SessionHeader& header, const StringTable& strings,
                          const JoinOptions& options, GraphSink& sink)
@@ -53,17 +70,15 @@ ThreadRecord& JoinContext::Thread(const ThreadKey& key, uint64_t time_ns) {
   return FindOrAdd(key, time_ns);
 }
 
+ThreadRecord* JoinContext::FollowedThread(const ThreadKey& key, uint64_t time_ns) {
+  if (key.tid == 0) return nullptr;
+  if (ThreadRecord* found = threads_.Find(key)) return found;
+  return IsFollowed(key) ? &FindOrAdd(key, time_ns) : nullptr;
+}
+
 NodeId JoinContext::NodeOf(ThreadRecord& thread) {
   if (thread.node != 0) return thread.node;
-  Node node;
-  node.kind = NodeKind::kThread;
-  node.key.lo = thread.key.tid;
-  node.generation = thread.generation;
-  node.born_ns = thread.born_ns;
-  node.birth_seen = thread.birth_seen;
-  node.attributes.thread = thread.key;
-  node.attributes.comm = thread.comm;
-  node.attributes.tgid = thread.key.tgid;
+  Node node = ThreadNode(thread);
   thread.node = AddNode(&node);
   return thread.node;
 }
@@ -93,17 +108,10 @@ void JoinContext::RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd e
   for (const auto& adapter : adapters_) {
     if (adapter) adapter->OnThreadGone(thread);
   }
+  if (thread.watched) --watched_threads_;
   if (thread.node != 0) {
-    Node node;
+    Node node = ThreadNode(thread);
     node.id = thread.node;
-    node.kind = NodeKind::kThread;
-    node.key.lo = thread.key.tid;
-    node.generation = thread.generation;
-    node.born_ns = thread.born_ns;
-    node.birth_seen = thread.birth_seen;
-    node.attributes.thread = thread.key;
-    node.attributes.comm = thread.comm;
-    node.attributes.tgid = thread.key.tgid;
     node.died_ns = time_ns;
     node.end = end;
     EndNode(node);

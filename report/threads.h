@@ -27,10 +27,11 @@ struct ThreadRecord {
   ThreadKey key;
   NodeId node = 0;            // 0 until something mentions it; see JoinContext::NodeOf
   uint32_t generation = 1;
+  NodeId parent = 0;          // who forked it, where seen
   uint64_t born_ns = 0;       // birth, or first sight
   bool birth_seen = false;
   bool followed = false;      // its switches are recorded: slices are told
-  bool exited = false;        // sched:exit seen; the record goes with its last switch-out
+  bool exited = false;        // sched:exit seen; the record goes some time after its last switch
   uint64_t exit_ns = 0;
   std::array<char, 16> comm{};
 

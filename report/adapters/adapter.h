@@ -63,7 +63,7 @@ class JoinAdapter {
   // Told by the io_uring adapter, to adapters that called JoinContext::WatchIoRequests: a request
   // was submitted, or (view.completed) one more completion of it was joined.
   virtual void OnIoRequest(const IoRequestView&) {}
-  // The next event of a thread whose record has `watched` set; the event has not been applied yet.
+  // The next event of a thread after JoinContext::Watch; the event has not been applied yet.
   virtual void OnWatchedThread(ThreadRecord&, const Event&) {}
 };
 
@@ -74,7 +74,7 @@ class IoRequestIndex {
   // Requests of that process on the ring with that fd that carry user_data: all that are open, then
   // the latest one that completed (completed lives are remembered for a while only).
   virtual std::vector<IoRequestView> FindIoRequests(uint32_t tgid, uint32_t fd,
-                                                    uint64_t user_data) const = 0;
+                                                    uint64_t user_data) = 0;
 };
 
 class JoinContext {
@@ -98,6 +98,14 @@ class JoinContext {
   ThreadRecord& Current(const Event& event);
   // Another thread that an event names, created at first sight.
   ThreadRecord& Thread(const ThreadKey& key, uint64_t time_ns);
+  // The record of a thread that an event names, or null for a thread whose switches are not recorded
+  // and that nothing else has mentioned. Does not add outsiders.
+  ThreadRecord* FollowedThread(const ThreadKey& key, uint64_t time_ns);
+  // Asks for OnWatchedThread at the thread's next event.
+  void Watch(ThreadRecord& thread) {
+    if (!thread.watched) ++watched_threads_;
+    thread.watched = true;
+  }
   // The thread's node, told to the sink when first asked for.
   NodeId NodeOf(ThreadRecord& thread);
   // What caused an event: the node of the executing thread, or, above task level and on the idle
@@ -157,6 +165,7 @@ class JoinContext {
   std::vector<std::array<NodeId, 5>> interrupt_nodes_;  // by cpu and level
   std::vector<std::unique_ptr<JoinAdapter>> adapters_;  // by Adapter
   std::vector<JoinAdapter*> io_watchers_;
+  uint32_t watched_threads_ = 0;
   NodeId last_node_ = 0;
   EdgeId last_edge_ = 0;
   uint64_t last_orphan_ = 0;
