@@ -69,14 +69,16 @@ template <typename Accept>
 Loss BreakTable::Collect(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
                          Accept accept) const {
   Loss loss;
-  // Equal stamps leave the order undecided, so a break that only meets an end of the interval counts.
+  // Equal stamps leave the order undecided, so a break that only meets an end of the interval
+  // counts.
   auto position = std::upper_bound(
       entries_.begin(), entries_.end(), to_ns,
       [](uint64_t time_ns, const Entry& entry) { return time_ns < entry.from_ns; });
   while (position != entries_.begin()) {
     --position;
     if (position->prefix_max_to_ns < from_ns) break;
-    if (position->to_ns < from_ns || (position->verbs & verbs).none() || !accept(*position)) continue;
+    if (position->to_ns < from_ns || (position->verbs & verbs).none() || !accept(*position))
+      continue;
     loss.any = true;
     loss.breaks.push_back(position->id);
     if (position->countless) {

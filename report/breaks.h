@@ -20,9 +20,9 @@ VerbSet MakeVerbSet(std::span<const Verb> verbs);
 // What the breaks over an interval lost of one verb set and one key.
 struct Loss {
   bool any = false;
-  bool countless = false;        // at least one break could not count
-  uint64_t count = 0;            // events of the verbs, over all keys with that bit
-  std::vector<BreakId> breaks;   // ascending
+  bool countless = false;       // at least one break could not count
+  uint64_t count = 0;           // events of the verbs, over all keys with that bit
+  std::vector<BreakId> breaks;  // ascending
 };
 
 class BreakTable {

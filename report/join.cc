@@ -76,7 +76,8 @@ void Joiner::State::ApplySample(const StackSample& sample) {
   ++context.summary_.events;
   ++context.summary_.samples;
   end_ns = std::max(end_ns, sample.event.time_ns);
-  // A sample hits whoever is on the CPU, also from an interrupt; who that is decides the thread only.
+  // A sample hits whoever is on the CPU, also from an interrupt; who that is decides the thread
+  // only.
   if (sample.event.tid == 0) return;
   const NodeId thread = context.NodeOf(context.Current(sample.event));
   context.sink_.OnSample(thread, thread, sample);

@@ -25,19 +25,19 @@ struct PendingWake {
 // One life of one thread. Addresses are stable until the life ends.
 struct ThreadRecord {
   ThreadKey key;
-  NodeId node = 0;            // 0 until something mentions it; see JoinContext::NodeOf
+  NodeId node = 0;  // 0 until something mentions it; see JoinContext::NodeOf
   uint32_t generation = 1;
-  NodeId parent = 0;          // who forked it, where seen
-  uint64_t born_ns = 0;       // birth, or first sight
+  NodeId parent = 0;     // who forked it, where seen
+  uint64_t born_ns = 0;  // birth, or first sight
   bool birth_seen = false;
-  bool followed = false;      // its switches are recorded: slices are told
-  bool exited = false;        // sched:exit seen; the record goes some time after its last switch
+  bool followed = false;  // its switches are recorded: slices are told
+  bool exited = false;    // sched:exit seen; the record goes some time after its last switch
   uint64_t exit_ns = 0;
   std::array<char, 16> comm{};
 
   // sched: what it does since since_ns, and on which stream (CPU) it was last seen running.
   ThreadState state = ThreadState::kUnknown;
-  bool doubtful = false;      // a break touches the state
+  bool doubtful = false;  // a break touches the state
   StreamId stream = 0;
   uint64_t since_ns = 0;
   uint64_t last_switch_in_ns = 0;
@@ -46,7 +46,7 @@ struct ThreadRecord {
   // What it said it will wait on, just before it blocks.
   ThreadSlice::Wait wait = ThreadSlice::Wait::kNone;
   Key wait_object;
-  bool watched = false;       // an adapter wants to hear of its next event (io_uring: resume)
+  bool watched = false;  // an adapter wants to hear of its next event (io_uring: resume)
 };
 
 class ThreadTable {

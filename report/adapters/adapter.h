@@ -1,9 +1,10 @@
 // What an adapter of the join pass implements, and what the pass offers it.
 //
 // Each row of format/adapters.def has an adapter here: report/adapters/<name>.cc defines
-// Make<Id>Adapter. It receives the events of its verbs in time order and must lead every one of them
-// to exactly one place: events of role HandOut and TakeUp are half-edges and each must once be told
-// to CountJoined or AddOrphan, at the latest in Finish; Lifecycle events are counted by the pass.
+// Make<Id>Adapter. It receives the events of its verbs in time order and must lead every one of
+// them to exactly one place: events of role HandOut and TakeUp are half-edges and each must once be
+// told to CountJoined or AddOrphan, at the latest in Finish; Lifecycle events are counted by the
+// pass.
 #ifndef CPROF_REPORT_ADAPTERS_ADAPTER_H_
 #define CPROF_REPORT_ADAPTERS_ADAPTER_H_
 
@@ -26,13 +27,13 @@ class JoinContext;
 // An io_request as other adapters may ask for it (an application names one by AppKind::kIo).
 struct IoRequestView {
   NodeId node = 0;
-  uint32_t tgid = 0;            // of the ring's owner as far as known, else of the submitter
-  uint32_t fd = 0;              // of the ring
+  uint32_t tgid = 0;  // of the ring's owner as far as known, else of the submitter
+  uint32_t fd = 0;    // of the ring
   uint64_t user_data = 0;
   uint64_t submit_ns = 0;
   EventRef submit_event;
-  NodeId submit_thread = 0;     // 0 where the submitter is no thread
-  bool completed = false;       // then of its latest completion:
+  NodeId submit_thread = 0;  // 0 where the submitter is no thread
+  bool completed = false;    // then of its latest completion:
   uint64_t complete_ns = 0;
   EventRef complete_event;
   NodeId complete_thread = 0;
@@ -50,11 +51,12 @@ class JoinAdapter {
   // The recording ends at end_ns: orphans of what is open, then ends of nodes.
   virtual void Finish(uint64_t /*end_ns*/) {}
 
-  // Told by the recorder adapter: an io_uring that existed at arming (fields as of io_uring:create).
+  // Told by the recorder adapter: an io_uring that existed at arming (fields as of
+  // io_uring:create).
   virtual void OnExistingRing(const Event&) {}
-  // Told by the sched adapter. On exec `before` and `after` are the same record unless a thread that
-  // is no leader called exec: then `before` ends, and `after` is a new life of the leader's identity.
-  // All bindings of user space end; keys of user space live in a new image from here on.
+  // Told by the sched adapter. On exec `before` and `after` are the same record unless a thread
+  // that is no leader called exec: then `before` ends, and `after` is a new life of the leader's
+  // identity. All bindings of user space end; keys of user space live in a new image from here on.
   virtual void OnExec(ThreadRecord& /*before*/, ThreadRecord& /*after*/, uint64_t /*time_ns*/) {}
   // The thread runs no user code any more. Its record and node live until its last switch.
   virtual void OnThreadExit(ThreadRecord&, uint64_t /*time_ns*/) {}
@@ -93,13 +95,13 @@ class JoinContext {
 
   // --- threads ---
   ThreadTable& threads() { return threads_; }
-  // The executing thread of an event, created at first sight. An event without start time (in-process
-  // rings) means the live thread with that tid.
+  // The executing thread of an event, created at first sight. An event without start time
+  // (in-process rings) means the live thread with that tid.
   ThreadRecord& Current(const Event& event);
   // Another thread that an event names, created at first sight.
   ThreadRecord& Thread(const ThreadKey& key, uint64_t time_ns);
-  // The record of a thread that an event names, or null for a thread whose switches are not recorded
-  // and that nothing else has mentioned. Does not add outsiders.
+  // The record of a thread that an event names, or null for a thread whose switches are not
+  // recorded and that nothing else has mentioned. Does not add outsiders.
   ThreadRecord* FollowedThread(const ThreadKey& key, uint64_t time_ns);
   // Asks for OnWatchedThread at the thread's next event.
   void Watch(ThreadRecord& thread) {
@@ -109,7 +111,8 @@ class JoinContext {
   // The thread's node, told to the sink when first asked for.
   NodeId NodeOf(ThreadRecord& thread);
   // What caused an event: the node of the executing thread, or, above task level and on the idle
-  // task, an interrupt node of that CPU. *thread_node: the executing thread's node, 0 for interrupts.
+  // task, an interrupt node of that CPU. *thread_node: the executing thread's node, 0 for
+  // interrupts.
   NodeId CauseOf(const Event& event, NodeId* thread_node);
   // Ends the thread's node and removes its record.
   void RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd end);
@@ -130,9 +133,7 @@ class JoinContext {
   // One half-edge did not. Fills orphan->id.
   void AddOrphan(Orphan* orphan);
   // The halves still to come out of adapters: half_edges - joined - orphans.
-  uint64_t OpenHalves() const {
-    return summary_.half_edges - summary_.joined - summary_.orphans;
-  }
+  uint64_t OpenHalves() const { return summary_.half_edges - summary_.joined - summary_.orphans; }
 
   // --- breaks ---
   const BreakTable& breaks() const { return breaks_; }
@@ -161,7 +162,7 @@ class JoinContext {
   BreakTable breaks_;
   std::vector<StreamInfo> streams_;  // by id
   std::vector<ThreadKey> stale_threads_;
-  std::array<ThreadRecord*, 64> last_on_stream_{};  // a cache: who executed last, by stream
+  std::array<ThreadRecord*, 64> last_on_stream_{};      // a cache: who executed last, by stream
   std::vector<std::array<NodeId, 5>> interrupt_nodes_;  // by cpu and level
   std::vector<std::unique_ptr<JoinAdapter>> adapters_;  // by Adapter
   std::vector<JoinAdapter*> io_watchers_;

@@ -225,8 +225,8 @@ Verdict IoUringAdapter::CheckObject(const Life& life, const Event& event) {
   }
   // An overflow carries no object, so that its loss shows in the ring's bit only.
   const Loss ends = breaks.Lost(life.submit_ns, event.time_ns, completions_, object_bit);
-  const Loss overflows = breaks.Lost(life.submit_ns, event.time_ns, overflows_,
-                                     SignatureBit(rings_[life.ring]->key));
+  const Loss overflows =
+      breaks.Lost(life.submit_ns, event.time_ns, overflows_, SignatureBit(rings_[life.ring]->key));
   const bool may_end_unseen = (life.sqe_flags & kSqeSkipSuccess) != 0 || life.maybe_ended;
   if (agrees && !ends.any && !overflows.any && !may_end_unseen) return verdict;
   verdict.breaks = births.breaks;
@@ -366,8 +366,8 @@ void IoUringAdapter::CloseOlder(LifeIndex index, const Event& event) {
 
 Verdict IoUringAdapter::WhyOpen(const Life& life, uint64_t until_ns, bool must_have_ended) {
   Verdict verdict;
-  Loss loss = context_.breaks().Lost(life.submit_ns, until_ns, completions_,
-                                     SignatureBit(life.request));
+  Loss loss =
+      context_.breaks().Lost(life.submit_ns, until_ns, completions_, SignatureBit(life.request));
   const Loss overflows = context_.breaks().Lost(life.submit_ns, until_ns, overflows_,
                                                 SignatureBit(rings_[life.ring]->key));
   Merge(&loss.breaks, overflows.breaks);
@@ -418,8 +418,8 @@ void IoUringAdapter::AddTakeUpOrphan(const Event& event, NodeId node, OrphanReas
 }
 
 void IoUringAdapter::OrphanWithoutLife(const Event& event, const LifeTable::Object& object) {
-  const Loss births = context_.breaks().Lost(object.last_ns, event.time_ns, births_,
-                                             SignatureBit(event.key.lo));
+  const Loss births =
+      context_.breaks().Lost(object.last_ns, event.time_ns, births_, SignatureBit(event.key.lo));
   if (births.any) {
     AddTakeUpOrphan(event, 0, OrphanReason::kInCoverageBreak, BreakNames(births.breaks));
     return;
@@ -461,8 +461,8 @@ void IoUringAdapter::StopWorker(Life& life, uint64_t time_ns) {
   binding.from_ns = life.worker_from_ns;
   binding.to_ns = time_ns;
   binding.source = Source::kKernel;
-  const Loss loss = context_.breaks().Lost(binding.from_ns, time_ns, runs_,
-                                           SignatureBit(life.request));
+  const Loss loss =
+      context_.breaks().Lost(binding.from_ns, time_ns, runs_, SignatureBit(life.request));
   if (loss.any) binding.confidence = Confidence::kUnknown;
   workers_.erase(life.worker);
   life.worker = nullptr;

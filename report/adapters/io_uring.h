@@ -1,6 +1,6 @@
-// The rules of the io_uring adapter (cprof-causality(7), IO_URING), declared apart from their bodies:
-// io_uring.cc joins by the request object, io_uring_user_data.cc where the kernel gives none,
-// io_uring_resume.cc says who took a completion up in user space.
+// The rules of the io_uring adapter (cprof-causality(7), IO_URING), declared apart from their
+// bodies: io_uring.cc joins by the request object, io_uring_user_data.cc where the kernel gives
+// none, io_uring_resume.cc says who took a completion up in user space.
 #ifndef CPROF_REPORT_ADAPTERS_IO_URING_H_
 #define CPROF_REPORT_ADAPTERS_IO_URING_H_
 
@@ -108,7 +108,7 @@ class IoUringAdapter : public JoinAdapter, public IoRequestIndex {
   uint64_t last_ring_key_ = 0;
   RingIndex last_ring_ = kNone;
   tsl::robin_map<const ThreadRecord*, LifeIndex> workers_;
-  std::vector<LifeIndex> open_posts_;    // live MSG_RING requests
+  std::vector<LifeIndex> open_posts_;  // live MSG_RING requests
   bool saw_post_request_ = false;
   bool saw_poll_update_ = false;
   std::vector<RingIndex> awaiting_resume_;

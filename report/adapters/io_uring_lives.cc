@@ -86,9 +86,8 @@ std::vector<LifeIndex> LifeTable::Find(Ring& ring, uint64_t user_data) {
   for (LifeIndex index = head->second; index != kNone; index = lives_[index].next_same) {
     found.push_back(index);
   }
-  std::sort(found.begin(), found.end(), [this](LifeIndex a, LifeIndex b) {
-    return lives_[a].node < lives_[b].node;
-  });
+  std::sort(found.begin(), found.end(),
+            [this](LifeIndex a, LifeIndex b) { return lives_[a].node < lives_[b].node; });
   return found;
 }
 

@@ -86,15 +86,15 @@ struct Life {
   uint32_t generation = 0;
   uint8_t opcode = 0;
   uint8_t sqe_flags = 0;
-  bool joined = false;            // its submit half has been counted
-  bool maybe_ended = false;       // an ambiguous overflow may have been its end
-  bool object_released = false;   // SEND_ZC: completed, waits for its notification
+  bool joined = false;           // its submit half has been counted
+  bool maybe_ended = false;      // an ambiguous overflow may have been its end
+  bool object_released = false;  // SEND_ZC: completed, waits for its notification
   bool ring_indexed = false;
   uint32_t tgid = 0;
   uint64_t submit_ns = 0;
   EventRef submit_event;
   NodeId submit_thread = 0;
-  uint64_t failed_ns = 0;         // a req_failed after the submit: a second hand-out of this life
+  uint64_t failed_ns = 0;  // a req_failed after the submit: a second hand-out of this life
   EventRef failed_event;
   int32_t result = 0;
   bool has_result = false;
@@ -111,17 +111,17 @@ struct EmptyPoint {
   bool valid = false;
   ThreadRecord* thread = nullptr;
   uint32_t head = 0;
-  uint32_t offset = 0;            // tail minus completions counted
+  uint32_t offset = 0;  // tail minus completions counted
   uint32_t completions = 0;
   uint64_t time_ns = 0;
-  NodeId node = 0;                // of the single completion; 0 where not known
+  NodeId node = 0;  // of the single completion; 0 where not known
   NodeId complete_thread = 0;
   uint64_t complete_ns = 0;
   EventRef complete_event;
-  bool self_completed = false;    // the waiting thread itself executed the completion
-  uint64_t resume_ns = 0;         // 0: the thread has not come back yet
+  bool self_completed = false;  // the waiting thread itself executed the completion
+  uint64_t resume_ns = 0;       // 0: the thread has not come back yet
   EventRef resume_event;
-  std::optional<Node> ended;      // its node, to be told as ended once the point is decided
+  std::optional<Node> ended;  // its node, to be told as ended once the point is decided
 };
 
 struct CompletedView {
@@ -134,7 +134,7 @@ struct Ring {
   uint32_t fd = Scope::kUnknownFd;
   uint32_t generation = 0;
   uint32_t tgid = 0;
-  bool preexisting = false;       // no create seen
+  bool preexisting = false;  // no create seen
   uint64_t born_ns = 0;
   bool exiting = false;
   uint32_t open = 0;
@@ -144,10 +144,10 @@ struct Ring {
   bool indexed = false;
   tsl::robin_map<uint64_t, LifeIndex, RawHash> by_user_data;
   // resume
-  uint32_t completions = 0;       // counted, modulo 2^32 as the queue's own tail
+  uint32_t completions = 0;  // counted, modulo 2^32 as the queue's own tail
   bool offset_known = false;
-  uint32_t offset = 0;            // the highest seen, which a lagging tail only lowers
-  uint32_t offset_points = 0;     // how often seen
+  uint32_t offset = 0;         // the highest seen, which a lagging tail only lowers
+  uint32_t offset_points = 0;  // how often seen
   EmptyPoint empty;
   // The last completions, for IoRequestIndex.
   std::vector<CompletedView> completed;
@@ -159,7 +159,7 @@ class LifeTable {
   struct Object {
     LifeIndex open = kNone;
     uint32_t generation = 0;
-    uint64_t last_ns = 0;         // last birth or end seen
+    uint64_t last_ns = 0;  // last birth or end seen
   };
   // The entry of a request object, made at first sight. Valid until the next call.
   Object& ObjectOf(uint64_t request);

@@ -1,6 +1,6 @@
 // The resume edge: which thread took a completion up in user space. The kernel does not see that.
-// But where a thread waits on an empty queue, one completion comes, and the same thread waits on the
-// empty queue again with head moved by one, it can only have taken that one.
+// But where a thread waits on an empty queue, one completion comes, and the same thread waits on
+// the empty queue again with head moved by one, it can only have taken that one.
 #include <algorithm>
 #include <utility>
 
@@ -51,9 +51,8 @@ void IoUringAdapter::OnWatchedThread(ThreadRecord& thread, const Event& event) {
     return true;
   });
   const bool still_awaited =
-      std::any_of(awaiting_resume_.begin(), awaiting_resume_.end(), [&](RingIndex index) {
-        return rings_[index]->empty.thread == &thread;
-      });
+      std::any_of(awaiting_resume_.begin(), awaiting_resume_.end(),
+                  [&](RingIndex index) { return rings_[index]->empty.thread == &thread; });
   if (still_awaited) context_.Watch(thread);
 }
 
@@ -99,8 +98,7 @@ void IoUringAdapter::CqWait(const Event& event) {
 
 void IoUringAdapter::Resume(Ring& ring, uint64_t now_ns) {
   const EmptyPoint& empty = ring.empty;
-  const Loss loss =
-      context_.breaks().Lost(empty.time_ns, now_ns, queue_, SignatureBit(ring.key));
+  const Loss loss = context_.breaks().Lost(empty.time_ns, now_ns, queue_, SignatureBit(ring.key));
   if (loss.any) return;
   Edge edge;
   edge.type = EdgeType::kResume;

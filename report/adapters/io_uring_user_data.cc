@@ -39,7 +39,8 @@ Verdict IoUringAdapter::CheckUserData(const Life& life, const Event& event, cons
   if (ring.preexisting && ring.user_data.repeats_while_open()) {
     verdict.join = false;
     verdict.reason = OrphanReason::kAmbiguous;
-    verdict.proof = "node " + std::to_string(life.node) + ", or a request from before the recording";
+    verdict.proof =
+        "node " + std::to_string(life.node) + ", or a request from before the recording";
     return verdict;
   }
   const Loss births = breaks.Lost(ring.born_ns, event.time_ns, births_, SignatureBit(ring.key));
@@ -48,10 +49,9 @@ Verdict IoUringAdapter::CheckUserData(const Life& life, const Event& event, cons
   // An unseen request may live beside this one, or have taken its place.
   const Loss since = breaks.Lost(life.submit_ns, event.time_ns, births_, SignatureBit(ring.key));
   const bool may_have_ended =
-      since.any && (breaks.Lost(life.submit_ns, event.time_ns, completions_,
-                                SignatureBit(life.request)).any ||
-                    breaks.Lost(life.submit_ns, event.time_ns, overflows_,
-                                SignatureBit(ring.key)).any);
+      since.any &&
+      (breaks.Lost(life.submit_ns, event.time_ns, completions_, SignatureBit(life.request)).any ||
+       breaks.Lost(life.submit_ns, event.time_ns, overflows_, SignatureBit(ring.key)).any);
   const bool refused = may_have_ended ? !ring.user_data.IsUnique(ring.most_open, since)
                                       : ring.user_data.repeats_while_open();
   if (!refused) return verdict;
@@ -131,9 +131,7 @@ void IoUringAdapter::CompleteNotification(const Event& event) {
     if (const LifeIndex older = object.open; older != kNone) CloseOlder(older, event);
   }
   std::vector<LifeIndex> candidates = lives_.Find(ring, event.arg);
-  std::erase_if(candidates, [this](LifeIndex index) {
-    return !lives_[index].object_released;
-  });
+  std::erase_if(candidates, [this](LifeIndex index) { return !lives_[index].object_released; });
   if (candidates.size() == 1) {
     const Verdict verdict = CheckUserData(lives_[candidates[0]], event, "send-zc-notification");
     if (verdict.join) {
@@ -149,23 +147,22 @@ void IoUringAdapter::CompleteNotification(const Event& event) {
   NoteCompletion(ring, event, 0);
 }
 
-// Neither object nor "more": a MSG_RING request of some ring posted it, or a registered resource with
-// a tag was freed. The post carries no attribute of its sender, so no sender is ever chosen.
+// Neither object nor "more": a MSG_RING request of some ring posted it, or a registered resource
+// with a tag was freed. The post carries no attribute of its sender, so no sender is ever chosen.
 void IoUringAdapter::CompletePost(const Event& event) {
   Ring& ring = *rings_[RingOf(event.key2.lo, event.time_ns)];
   std::vector<LifeIndex> candidates = open_posts_;
-  std::sort(candidates.begin(), candidates.end(), [this](LifeIndex a, LifeIndex b) {
-    return lives_[a].node < lives_[b].node;
-  });
+  std::sort(candidates.begin(), candidates.end(),
+            [this](LifeIndex a, LifeIndex b) { return lives_[a].node < lives_[b].node; });
   const Loss births = context_.breaks().Lost(0, event.time_ns, births_, 0);
   if (!candidates.empty()) {
     OrphanAmbiguous(event, candidates, "a registered resource");
   } else if (births.any) {
     AddTakeUpOrphan(event, 0, OrphanReason::kInCoverageBreak, BreakNames(births.breaks));
   } else if (event.level == Level::kTask && !context_.Current(event).followed) {
-    AddTakeUpOrphan(event, 0, OrphanReason::kPeerNotRecorded,
-                    "posted by thread " + std::to_string(event.tid) + "/" +
-                        std::to_string(event.tgid));
+    AddTakeUpOrphan(
+        event, 0, OrphanReason::kPeerNotRecorded,
+        "posted by thread " + std::to_string(event.tid) + "/" + std::to_string(event.tgid));
   } else if (saw_post_request_) {
     OrphanAmbiguous(event, candidates, "a MSG_RING request that has completed");
   } else {

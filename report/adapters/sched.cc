@@ -2,7 +2,8 @@
 //
 // Per thread a small machine: running -> (switch-out) -> runnable or blocked -> (switch-in) ->
 // running. A waking is kept with its wakee until the switch-in shows which one ended the block: the
-// last after the previous switch-in. All others provably ended nothing and are orphans `superseded`.
+// last after the previous switch-in. All others provably ended nothing and are orphans
+// `superseded`.
 #include <algorithm>
 #include <string>
 #include <vector>
@@ -15,7 +16,8 @@ namespace {
 constexpr uint64_t kCloneUntraced = 0x00800000;
 constexpr uint64_t kCloneIo = 0x80000000;
 
-// The kernel tells a thread's last CPU time right after its last switch, so its record stays a while.
+// The kernel tells a thread's last CPU time right after its last switch, so its record stays a
+// while.
 constexpr uint64_t kAfterlifeNs = 100'000'000;
 
 constexpr Verb kWakingVerbs[] = {verbs::kSchedWaking};
@@ -114,8 +116,8 @@ void SchedAdapter::Waking(const Event& event) {
                   "thread " + std::to_string(key.tid) + "/" + std::to_string(key.tgid));
     return;
   }
-  const bool is_self =
-      event.level == Level::kTask && event.tid == key.tid && event.start_time_ns == key.start_time_ns;
+  const bool is_self = event.level == Level::kTask && event.tid == key.tid &&
+                       event.start_time_ns == key.start_time_ns;
   const bool on_run_queue = event.arg != 0;
   // The kernel says "on a run queue" also of a thread that it will only dequeue later, so a thread
   // that was seen to block is blocked whatever is said.
@@ -228,14 +230,13 @@ void SchedAdapter::SwitchIn(ThreadRecord& thread, const Event& event) {
     case ThreadState::kRunning: {
       // A thread that runs cannot come: its switch-out is lost.
       const bool lost = thread.state == ThreadState::kRunning;
-      const bool touched =
-          lost || (thread.wake.present && IsDoubtful(thread, ThreadState::kBlocked,
-                                                     thread.since_ns, now_ns));
+      const bool touched = lost || (thread.wake.present && IsDoubtful(thread, ThreadState::kBlocked,
+                                                                      thread.since_ns, now_ns));
       Tell(thread, lost ? ThreadState::kUnknown : ThreadState::kRunnable, thread.since_ns, now_ns);
       if (!thread.wake.present) break;
-      const Loss loss = touched ? context_.breaks().LostOn(thread.stream, thread.since_ns, now_ns,
-                                                           switch_)
-                                : Loss{};
+      const Loss loss =
+          touched ? context_.breaks().LostOn(thread.stream, thread.since_ns, now_ns, switch_)
+                  : Loss{};
       if (loss.any) {
         DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
       } else {
@@ -260,8 +261,8 @@ void SchedAdapter::EndBlock(ThreadRecord& thread, const Event& event) {
     TellBlock(thread, now_ns, nullptr);
     return;
   }
-  const Loss loss = context_.breaks().Lost(wake.time_ns, now_ns, waking_and_switch_,
-                                           SignatureOf(thread.key));
+  const Loss loss =
+      context_.breaks().Lost(wake.time_ns, now_ns, waking_and_switch_, SignatureOf(thread.key));
   if (loss.any) {
     // No attribute of a waking could confirm it, so a touched one makes no edge.
     DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
@@ -422,8 +423,8 @@ void SchedAdapter::Finish(uint64_t end_ns) {
       }
     }
     if (!wake.present) continue;
-    const Loss loss =
-        context_.breaks().Lost(wake.time_ns, UINT64_MAX, waking_and_switch_, SignatureOf(thread->key));
+    const Loss loss = context_.breaks().Lost(wake.time_ns, UINT64_MAX, waking_and_switch_,
+                                             SignatureOf(thread->key));
     if (loss.any) {
       DropWake(*thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
     } else {
