@@ -29,7 +29,7 @@ inline constexpr uint32_t kMaxStackFrames = 127;        // user and kernel each
 inline constexpr uint32_t kMaxListLength = 1U << 16;    // attributes, targets, adapters
 inline constexpr uint32_t kMaxStrings = 1U << 20;       // in a recording
 inline constexpr uint32_t kMaxStringBytes = 1U << 12;   // in one text of the string table
-inline constexpr uint32_t kMaxStreams = 1U << 20;       // in a recording
+inline constexpr uint32_t kMaxStreams = 1U << 20;       // stream ids are below
 
 enum class ChunkType : uint16_t {
   kSession = 1,

@@ -261,7 +261,7 @@ void RecordingReader::TellMissing(StreamId stream, uint64_t count, uint64_t from
 
 void RecordingReader::CountRecords(const ChunkHeader& header) {
   if (!header.Has(ChunkType::kEvents) && !header.Has(ChunkType::kSamples)) return;
-  if (streams_.size() >= kMaxStreams && !streams_.contains(header.stream)) return;
+  if (header.stream >= kMaxStreams) return;
   StreamState& state = streams_[header.stream];
   if (header.prior_records > state.expected_records) {
     TellMissing(header.stream, header.prior_records - state.expected_records, state.final_ns,
@@ -284,7 +284,6 @@ void RecordingReader::TellHeader(const ChunkHeader& header, SessionHeader sessio
 }
 
 void RecordingReader::Announce(const StreamInfo& info) {
-  if (streams_.size() >= kMaxStreams && !streams_.contains(info.id)) return;
   StreamState& state = streams_[info.id];
   if (state.announced) return;
   state.announced = true;
@@ -322,6 +321,7 @@ void RecordingReader::TellDamaged(const ChunkHeader& header, Loss loss) {
 }
 
 bool RecordingReader::TellEvents(const ChunkHeader& header, Cursor& in) {
+  if (header.stream >= kMaxStreams) return false;
   StreamInfo stream;
   const auto events = decoder_.Decode(in, header.stream, header.records, strings_, &stream);
   if (!in.ok()) return false;
@@ -333,6 +333,7 @@ bool RecordingReader::TellEvents(const ChunkHeader& header, Cursor& in) {
 
 bool RecordingReader::TellSamples(const ChunkHeader& header, Cursor& in) {
   if (header.records > kMaxChunkSamples) return false;
+  if (header.stream >= kMaxStreams) return false;
   StreamInfo stream;
   const auto events = decoder_.Decode(in, header.stream, header.records, strings_, &stream);
   samples_.assign(events.size(), {});
@@ -389,6 +390,7 @@ bool RecordingReader::Dispatch(const ChunkHeader& header, std::span<const uint8_
     }
     case ChunkType::kStream: {
       const StreamInfo stream = DecodeStream(in, header.stream);
+      if (header.stream >= kMaxStreams) in.Fail();
       if (in.ok()) Announce(stream);
       break;
     }

@@ -202,6 +202,7 @@ Result<void> ChunkWriter::WriteHeader(const SessionHeader& header) {
 }
 
 Result<void> ChunkWriter::WriteStream(const StreamInfo& stream) {
+  CPROF_CHECK(stream.id < kMaxStreams);
   streams_[stream.id].info = stream;
   ChunkHeader chunk = Start(ChunkType::kStream, stream.id, 1, newest_ns_, newest_ns_);
   EncodeStream(stream, payload_);

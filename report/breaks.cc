@@ -45,6 +45,7 @@ BreakId BreakTable::Add(const Break& lost) {
   if (lost.lost.empty()) {
     const bool known = lost.stream < kinds_.size();
     entry.verbs = VerbsOf(known ? kinds_[lost.stream] : StreamKind::kEdgeCpu);
+    if (lost.stream == kEveryStream) entry.verbs.set();
     entry.countless = true;
   }
   for (const auto& [verb, count] : lost.lost) {
@@ -105,7 +106,9 @@ Loss BreakTable::LostOn(StreamId stream, uint64_t from_ns, uint64_t to_ns,
                         const VerbSet& verbs) const {
   if (!MayOverlap(from_ns, to_ns)) return {};
   return Collect(from_ns, to_ns, verbs,
-                 [stream](const Entry& entry) { return entry.stream == stream; });
+                 [stream](const Entry& entry) {
+                   return entry.stream == stream || entry.stream == kEveryStream;
+                 });
 }
 
 std::string BreakNames(const std::vector<BreakId>& breaks) {
