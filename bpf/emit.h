@@ -52,11 +52,19 @@ extern struct cprof_counters counters SEC(".maps"); /* index: cpu * 2 + plane */
 extern struct cprof_targets target_processes SEC(".maps");
 extern struct cprof_targets target_threads SEC(".maps");
 
-extern void *bpf_rdonly_cast(void *obj, __u32 btf_id) __ksym __weak;
+/*
+ * One object alone says that this is a kfunc (__ksym): libbpf's linker before 1.6 refuses a kfunc
+ * that two objects declare so. The linker gives the others the section of the one.
+ */
+#ifdef CPROF_DECLARES_KFUNCS
+extern void *bpf_rdonly_cast(void *object, __u32 btf_id) __ksym __weak;
+#else
+extern void *bpf_rdonly_cast(void *object, __u32 btf_id) __weak;
+#endif
 
 /* An untyped kernel pointer as a typed one that can be read without bpf_probe_read_kernel, which
  * lockdown=confidentiality refuses. Only under config.has_rdonly_cast. */
-#define CPROF_CAST(type, pointer) \
+#define CPROF_CAST(type, pointer)                                                                  \
 	((type *)bpf_rdonly_cast((void *)(pointer), bpf_core_type_id_kernel(type)))
 
 /* Whether this CPU records at all right now. */
@@ -64,8 +72,7 @@ static __always_inline bool recording_here(void)
 {
 	if (!control.gate)
 		return false;
-	if (config.cpu_filter &&
-	    !cpu_wanted[bpf_get_smp_processor_id() & (CPROF_MAX_CPUS - 1)])
+	if (config.cpu_filter && !cpu_wanted[bpf_get_smp_processor_id() & (CPROF_MAX_CPUS - 1)])
 		return false;
 	return true;
 }
@@ -75,11 +82,10 @@ static __always_inline bool is_own(u32 tgid)
 	return tgid == config.self_tgid;
 }
 
-static __noinline bool is_listed(u32 tgid, u32 tid)
-{
-	return bpf_map_lookup_elem(&target_processes, &tgid) ||
-	       bpf_map_lookup_elem(&target_threads, &tid);
-}
+/* In rings.bpf.c: the slow ways, as functions of their own, verified once. */
+bool is_listed(u32 tgid, u32 tid);
+u64 find_percpu_base(u32 cpu);
+int lose(struct cprof_stream_counters *stream, u32 verb, u64 key, u64 key2);
 
 static __always_inline bool is_target(u32 tgid, u32 tid)
 {
@@ -98,21 +104,50 @@ static __always_inline bool task_is_target(const struct task_struct *task)
 }
 
 /*
- * A kernel pointer as an id of this recording: a keyed bijection, so that equal stays equal, and no
- * address leaves the kernel. The secret's top bit is clear: only NULL would map to 0, and NULL is
- * kept 0.
+ * How far a kernel object is from control, a variable of ours. The verifier lets a program compute
+ * with a typed pointer in one way only: the difference of two pointers is a number.
  */
-static __always_inline u64 object_key(const void *object)
+static __always_inline u64 distance_of(const void *object)
 {
-	u64 key = (u64)object;
+	u64 distance = (u64)object;
 
-	if (!config.key_secret[1] || !key)
-		return key;
+	asm volatile("%0 -= %1" : "+r"(distance) : "r"(&control));
+	return distance;
+}
+
+/* The number that a typed pointer is. */
+static __always_inline u64 address_of(const void *object)
+{
+	return distance_of(object) + control.self_address;
+}
+
+/*
+ * Kernel objects appear as ids of this recording: a keyed bijection of their distance from control.
+ * Equal stays equal, and no address leaves the kernel, unless the recorder asked for raw keys.
+ */
+static __always_inline u64 mix_key(u64 distance)
+{
+	u64 key = distance;
+
+	if (!config.key_secret[1])
+		return key + control.self_address;
 	key ^= config.key_secret[0];
 	key *= config.key_secret[1];
 	key ^= key >> 32;
 	key *= config.key_secret[2];
 	return key;
+}
+
+/* The key of an object by a typed pointer; NULL stays 0. */
+static __always_inline u64 object_key(const void *object)
+{
+	return object ? mix_key(distance_of(object)) : 0;
+}
+
+/* The same for an address that the verifier takes for a number: what hooks call void *. */
+static __always_inline u64 address_key(u64 address)
+{
+	return address ? mix_key(address - control.self_address) : 0;
 }
 
 static __always_inline u32 read_percpu_u32(u64 base, u32 offset)
@@ -127,26 +162,6 @@ static __always_inline u32 read_percpu_u32(u64 base, u32 offset)
 
 /* Says of a CPU that its per-CPU area was not found. */
 #define CPROF_NO_BASE 1
-
-/*
- * Finds this CPU's per-CPU area: the current thread's run queue lies in it at a known offset. It
- * takes no kallsyms, which lacks data symbols without CONFIG_KALLSYMS_ALL.
- */
-static __noinline u64 find_percpu_base(u32 cpu)
-{
-	struct task_struct *current = bpf_get_current_task_btf();
-	u64 base = CPROF_NO_BASE;
-
-	if (bpf_core_field_exists(((struct cfs_rq *)0)->rq)) {
-		base = (u64)current->se.cfs_rq->rq - config.runqueues_offset;
-		/* The area holds the number of its CPU (until 6.2 and from 6.15): a check. */
-		if (config.cpu_number_offset &&
-		    read_percpu_u32(base, config.cpu_number_offset) != cpu)
-			base = CPROF_NO_BASE;
-	}
-	percpu_base[cpu & (CPROF_MAX_CPUS - 1)] = base;
-	return base;
-}
 
 /* preempt_count of this CPU; false where it cannot be reached. */
 static __always_inline bool read_preempt_count(u32 *count)
@@ -188,62 +203,14 @@ static __always_inline u8 current_level(void)
 	return read_preempt_count(&count) ? level_of(count) : CPROF_LEVEL_UNKNOWN;
 }
 
-/* The slot of this epoch, counted in; NULL (two turns of the epoch in a row) is left uncounted in
- * the slot, but the stream's lost counter has it, so the recorder sees a break without verbs. */
-static __always_inline struct cprof_loss_slot *enter_slot(struct cprof_stream_counters *stream)
-{
-	struct cprof_loss_slot *slot;
-	u32 epoch;
-	int try;
-
-#pragma unroll
-	for (try = 0; try < 4; try++) {
-		epoch = *(volatile u32 *)&control.epoch & 1;
-		slot = &stream->slot[epoch];
-		__sync_fetch_and_add(&slot->begun, 1);
-		if ((*(volatile u32 *)&control.epoch & 1) == epoch)
-			return slot;
-		__sync_fetch_and_add(&slot->finished, 1);
-	}
-	return NULL;
-}
-
-/* Notes an event that found its ring full. Its sequence number is spent: a hole that counts. The
- * time is taken inside the slot, so that no loss is older than the turn of the epoch before it. */
-static __noinline int lose(struct cprof_stream_counters *stream, u32 verb, u64 key, u64 key2)
-{
-	struct cprof_loss_slot *slot;
-	u64 now_ns, seen_ns;
-
-	if (!stream)
-		return 0;
-	__sync_fetch_and_add(&stream->attempted, 1);
-	slot = enter_slot(stream);
-	if (slot) {
-		now_ns = bpf_ktime_get_ns();
-		__sync_val_compare_and_swap(&slot->first_ns, 0, now_ns);
-		/* Only interrupts on this CPU race here, and they are later than we are. */
-		seen_ns = slot->last_ns;
-		if (seen_ns < now_ns)
-			__sync_val_compare_and_swap(&slot->last_ns, seen_ns, now_ns);
-		__sync_fetch_and_or(&slot->signature, cprof_signature_bit(key));
-		__sync_fetch_and_or(&slot->signature, cprof_signature_bit(key2));
-		__sync_fetch_and_add(&slot->count[verb & (CPROF_VERB_MAX - 1)], 1);
-		__sync_fetch_and_add(&slot->total, 1);
-		__sync_fetch_and_add(&slot->finished, 1);
-	}
-	__sync_fetch_and_add(&stream->lost, 1);
-	return 0;
-}
-
 /*
  * Emits one event of the edge plane for task, which is the current one; returns its time, 0 where
  * it was lost. The time is taken and the sequence number spent after the reservation: then a ring
  * that was drained to a producer position holds everything older than the reading of it. The
  * recorder itself, interrupted, is shown as nobody.
  */
-static __always_inline u64 emit(const struct task_struct *task, u8 verb, u8 level, u64 key, u64 key2,
-				u64 arg, u64 arg2)
+static __always_inline u64 emit(const struct task_struct *task, u8 verb, u8 level, u64 key,
+				u64 key2, u64 arg, u64 arg2)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	u32 index = cpu * CPROF_PLANE_MAX + CPROF_PLANE_EDGE;

@@ -72,8 +72,8 @@ enum cprof_level {
  * sequence is spent on every attempt, also on those that found the ring full.
  */
 struct cprof_wire_event {
-	__u64 time_ns;	     /* CLOCK_MONOTONIC, taken after the reservation */
-	__u64 key;	     /* kernel pointers are already replaced by per-recording ids */
+	__u64 time_ns; /* CLOCK_MONOTONIC, taken after the reservation */
+	__u64 key;     /* kernel pointers are already replaced by per-recording ids */
 	__u64 key2;
 	__u64 arg;
 	__u64 arg2;
@@ -81,8 +81,8 @@ struct cprof_wire_event {
 	__u32 sequence;	     /* low 32 bits; the recorder unwraps */
 	__u32 tid;	     /* in the initial pid namespace */
 	__u32 tgid;
-	__u8 verb;	     /* enum cprof_verb */
-	__u8 level;	     /* enum cprof_level */
+	__u8 verb;  /* enum cprof_verb */
+	__u8 level; /* enum cprof_level */
 	__u16 flags;
 };
 
@@ -107,8 +107,8 @@ static inline __u64 cprof_signature_bit(__u64 key)
 
 /*
  * What was lost on one stream in one epoch. A producer counts itself in (begun), looks at the epoch
- * again, fills the slot, and counts itself out (finished). The recorder turns the epoch and may read
- * and clear the old slot as soon as begun == finished: nobody is in it, and nobody can enter.
+ * again, fills the slot, and counts itself out (finished). The recorder turns the epoch and may
+ * read and clear the old slot as soon as begun == finished: nobody is in it, and nobody can enter.
  */
 struct cprof_loss_slot {
 	__u64 begun;
@@ -139,11 +139,12 @@ struct cprof_stream_counters {
 /* What the recorder tells the programs before they are loaded; constant from then on, so that the
  * verifier removes what a recording does not need. */
 struct cprof_config {
-	__u64 key_secret[3];	    /* key mix: xor, odd factor, odd factor; all 0: raw keys */
-	__u64 kernel_base;	    /* subtracted from kernel frames; 0: raw keys */
-	__u64 eventfd_release;	    /* addresses of kernel functions; 0 where unknown */
+	__u64 key_secret[3];   /* key mix: xor, odd factor, odd factor; all 0: raw keys */
+	__u64 kernel_base;     /* subtracted from kernel frames; 0: raw keys */
+	__u64 eventfd_release; /* addresses of kernel functions; 0 where unknown */
 	__u64 eventpoll_release;
 	__u64 io_ring_exit_work;
+	__u64 io_uring_release;
 	__u64 sample_weight_ns;
 	__u32 self_tgid;	    /* the recorder: never appears */
 	__u32 runqueues_offset;	    /* in the per-CPU area */
@@ -151,8 +152,8 @@ struct cprof_config {
 	__u32 cpu_number_offset;
 	__u8 system_wide;
 	__u8 inherit;
-	__u8 cpu_filter;	    /* only CPUs with a 1 in cpu_wanted */
-	__u8 has_rdonly_cast;	    /* kfunc, 6.2 on */
+	__u8 cpu_filter;      /* only CPUs with a 1 in cpu_wanted */
+	__u8 has_rdonly_cast; /* kfunc, 6.2 on */
 	__u8 sample_user_stack;
 	__u8 sample_kernel_stack;
 	__u8 padding[2];
@@ -164,26 +165,29 @@ struct cprof_control {
 	__u32 epoch;		/* bit 0 chooses the loss slot */
 	__u32 single_tgid;	/* the first target, compared before any map; 0xffffffff: none */
 	__u32 more_targets;	/* 1: the maps of targets hold something */
+	__u64 self_address;	/* of this struct in the kernel, set by the first inventory */
 	__u64 inherit_failures; /* children that found the map of targets full */
 };
 
 #define CPROF_NO_TGID 0xffffffffU
 
-/* What the recorder's iterators write, one after the other (recorder.bpf.c). */
+/* What the inventory programs write about each thread and each io_uring that exists. */
 struct cprof_found_thread {
 	__u64 start_time_ns;
+	__u64 runtime_ns; /* as of the last tick or switch */
 	__u32 tid;
 	__u32 tgid;
-	__u8 comm[16];
+	__u32 flags; /* PF_* of the kernel */
+	__u32 padding;
+	char comm[16];
 };
 
-struct cprof_found_file {
-	__u64 release; /* address of the function that closes it: its type */
-	__u64 object;  /* its private data, as a key */
+struct cprof_found_ring {
+	__u64 ring; /* as in the events */
 	__u64 start_time_ns;
 	__u32 tgid;
 	__u32 fd;
-	__u32 ring_flags; /* setup flags, where it is an io_uring */
+	__u32 setup_flags;
 	__u32 padding;
 };
 

@@ -180,6 +180,26 @@ struct io_worker {
 	struct io_wq_work *cur_work;
 };
 
+/* ---- iterators ---- */
+
+struct seq_file;
+
+struct bpf_iter_meta {
+	struct seq_file *seq;
+};
+
+struct bpf_iter__task {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+};
+
+struct bpf_iter__task_file {
+	struct bpf_iter_meta *meta;
+	struct task_struct *task;
+	u32 fd;
+	struct file *file;
+};
+
 /* ---- casts ---- */
 
 /* A struct of pointers that every kernel has, to read pointers out of untyped memory. */

@@ -11,6 +11,7 @@
 #include <vector>
 
 #include "format/result.h"
+#include "record/kernel_inventory.h"
 #include "record/source.h"
 
 struct bpf_object;
@@ -51,6 +52,11 @@ class KernelCapture : public EventSource {
 
   virtual Result<void> AddTarget(uint32_t tgid) = 0;
   virtual void RemoveTarget(uint32_t tgid) = 0;
+
+  // What exists now; for records of the kinds recorder:thread and recorder:ring. All threads and
+  // rings of the system, but none of the recorder's.
+  virtual std::vector<FoundThread> ListThreads() = 0;
+  virtual std::vector<FoundRing> ListRings() = 0;
 
   // For SessionHeader::attributes: hook.<adapter>.<hook>, ring_bytes.<plane>, key_mix ...
   virtual const std::map<std::string, std::string>& attributes() const = 0;
