@@ -40,7 +40,7 @@ int inventory__rings(struct bpf_iter__task_file *context)
 	u64 ring;
 
 	/* Threads share a table of files, which is the leader's business. */
-	if (!task || !file || task->pid != task->tgid ||
+	if (!task || !file || task->pid != task->tgid || !config.io_uring_release ||
 	    (u64)file->f_op->release != config.io_uring_release)
 		return 0;
 	ring = (u64)file->private_data;
