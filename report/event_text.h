@@ -46,6 +46,10 @@ std::unique_ptr<RecordingVisitor> MakeTextPrinter(const StringTable& strings, st
 Result<ReadSummary> ReadTextRecording(ByteSource& source, StringTable& strings,
                                       RecordingVisitor& visitor);
 
+// Reads a recording of either form: its first bytes say which.
+Result<ReadSummary> ReadAnyRecording(ByteSource& source, StringTable& strings,
+                                     RecordingVisitor& visitor);
+
 }  // namespace cprof
 
 #endif  // CPROF_REPORT_EVENT_TEXT_H_
