@@ -1,0 +1,125 @@
+// Requests, whole: gathers what the passes tell of each and hands it on once it can be explained.
+#ifndef CPROF_REPORT_REQUEST_LEDGER_H_
+#define CPROF_REPORT_REQUEST_LEDGER_H_
+
+#include <array>
+#include <cstdint>
+#include <deque>
+#include <functional>
+#include <map>
+#include <memory>
+#include <set>
+#include <unordered_map>
+#include <vector>
+
+#include "report/graph.h"
+#include "report/node_table.h"
+
+namespace cprof {
+
+// One stretch of a request's wall time with what explains it, by name: the nodes may be gone.
+struct ExplainedSpan {
+  uint64_t from_ns = 0;
+  uint64_t to_ns = 0;
+  WallState state = WallState::kUnknown;
+  Confidence confidence = Confidence::kObserved;
+  NodeId node = 0;    // the strand
+  NodeId peer = 0;    // what was waited for: the resource, the io request, who woke
+  NodeId cause = 0;   // e.g. who held the resource
+  NodeId thread = 0;  // who executed the taking side of the edge
+  EdgeId edge = 0;
+  bool has_edge = false;  // edge was found; edge_type is valid
+  EdgeType edge_type = EdgeType::kSubmit;
+  NodeBrief node_brief;
+  NodeBrief peer_brief;
+  NodeBrief cause_brief;
+  NodeBrief thread_brief;
+
+  uint64_t duration_ns() const { return to_ns - from_ns; }
+};
+
+struct RequestRecord {
+  NodeId node = 0;
+  Label label;
+  Key key;
+  uint32_t generation = 0;
+  uint32_t tgid = 0;
+  bool ended = false;  // as in RequestEnd
+  bool begun = true;
+  uint64_t begin_ns = 0;
+  uint64_t end_ns = 0;
+  std::array<uint64_t, kWallStateCount> state_ns{};
+  bool has_cpu = false;
+  uint64_t cpu_ns = 0, cpu_low_ns = 0, cpu_high_ns = 0;
+  std::vector<ExplainedSpan> spans;  // by time
+  bool spans_cut = false;            // more spans than kMaxSpans; the totals are complete
+
+  bool whole() const { return begun && ended; }
+  uint64_t wall_ns() const { return end_ns - begin_ns; }
+};
+
+// Feed it from a sink. Memory follows live requests and those that ended while one of them lived.
+class RequestLedger {
+ public:
+  static constexpr size_t kMaxSpans = 1 << 16;      // kept of one request
+  static constexpr size_t kMaxKeptSpans = 1 << 18;  // kept of all ended ones, 50 MB
+  static constexpr size_t kMaxEdges = 1 << 20;      // remembered, 48 MB
+
+  // Called once for each request, when every request that it waited for has ended too (or nothing
+  // more will come). Not in the order of their ends, but in one that is a function of the file.
+  using Consumer = std::function<void(const RequestRecord&)>;
+
+  explicit RequestLedger(Consumer consumer) : consumer_(std::move(consumer)), edges_(1 << 12) {}
+
+  void OnNode(const Node& node);
+  void OnNodeEnd(const Node& node) { nodes_.End(node); }
+  void OnEdge(const Edge& edge);
+  void OnState(const StateSpan& span);
+  void OnCost(const Cost& cost);
+  void OnRequestEnd(const RequestEnd& end);
+  void OnFinal(uint64_t final_ns);
+  void Finish();
+
+  const NodeTable& nodes() const { return nodes_; }
+  NodeTable& nodes() { return nodes_; }
+  // A request that ended, for what it did while others waited for it; null where it is forgotten or
+  // was never one. Valid during a Consumer call.
+  const RequestRecord* FindEnded(NodeId request) const;
+
+ private:
+  struct EdgeBrief {
+    EdgeId id = 0;
+    uint64_t time_ns = 0;
+    NodeId src = 0, dst = 0, dst_thread = 0;
+    EdgeType type = EdgeType::kSubmit;
+  };
+  struct Ended {
+    RequestRecord record;
+    uint32_t awaited = 0;  // requests still live that it waited for
+    bool awaited_any = false;
+    bool delivered = false;
+  };
+
+  const EdgeBrief* FindEdge(EdgeId id) const;
+  NodeBrief BriefOf(NodeId id) const;
+  uint64_t OldestBeginNs() const;
+  uint64_t OldestNeededNs() const;
+  void AwaitHolders(Ended* ended);
+  void Deliver(Ended* ended);
+  void Forget();
+
+  Consumer consumer_;
+  NodeTable nodes_;
+  std::vector<EdgeBrief> edges_;  // by id modulo its size
+  std::map<NodeId, std::unique_ptr<RequestRecord>> live_;
+  // By a live request: ended ones that wait for its end.
+  std::unordered_map<NodeId, std::vector<NodeId>> awaiting_;
+  std::unordered_map<NodeId, std::unique_ptr<Ended>> ended_;
+  std::deque<NodeId> ended_order_;
+  std::multiset<uint64_t> held_back_begins_ns_;
+  size_t kept_spans_ = 0;
+};
+
+}  // namespace cprof
+
+#endif  // CPROF_REPORT_REQUEST_LEDGER_H_
