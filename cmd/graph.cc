@@ -1,0 +1,88 @@
+// `cprof graph`: the causal graph as text.
+#include <memory>
+#include <optional>
+#include <string>
+
+#include "cmd/input.h"
+#include "cmd/output.h"
+#include "cmd/subcommand.h"
+#include "report/pipeline.h"
+#include "report/render_graph.h"
+#include "report/render_report.h"
+
+namespace cprof {
+namespace {
+
+struct Words {
+  std::string input = kDefaultInput;
+  std::string output = "-";
+  std::string format = "ndjson";
+  std::string request;
+  bool wake_idle = false;
+  bool no_inferred = false;
+};
+
+int Run(const Words& words) {
+  std::optional<Key> request;
+  if (!words.request.empty()) {
+    request = ParseRequestId(words.request);
+    if (!request) {
+      PrintError({"--request takes an id, not '" + words.request + "'",
+                  "an id is decimal, hexadecimal with 0x, or 32 hexadecimal digits"});
+      return kExitUsage;
+    }
+    if (words.format != "dot") {
+      PrintError({"--request goes with --format dot only", ""});
+      return kExitUsage;
+    }
+  }
+  Result<Input> input = OpenInput(words.input);
+  if (!input) {
+    PrintError(input.error());
+    return kExitFailure;
+  }
+  Result<std::unique_ptr<Output>> output = Output::Open(words.output);
+  if (!output) {
+    PrintError(output.error());
+    return kExitFailure;
+  }
+  StringTable strings;
+  TextOutput out((*output)->sink());
+  const auto renderer = words.format == "dot" ? MakeGraphDotRenderer(request, strings, out)
+                                              : MakeGraphJsonRenderer(strings, out);
+  PipelineOptions options;
+  options.attribute.wake_idle = words.wake_idle;
+  options.join.allow_inferred = !words.no_inferred;
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, options, *renderer);
+  if (!read) {
+    PrintInputError(*input, read.error());
+    return kExitFailure;
+  }
+  const bool found = renderer->Finish(*read);
+  const int exit_code = FinishOutput(**output, out.Finish(), found ? kExitOk : kExitFailure);
+  PrintLosses(*input, *read);
+  if (!found) {
+    PrintInputError(*input, {"no request with id " + words.request + " in it", ""});
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+std::function<int()> SetupGraph(CLI::App& app) {
+  const auto words = std::make_shared<Words>();
+  app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+      ->capture_default_str();
+  app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
+      ->capture_default_str();
+  app.add_option("--format", words->format, "ndjson or dot")
+      ->check(CLI::IsMember({"ndjson", "dot"}))
+      ->capture_default_str();
+  app.add_option("--request", words->request, "with dot: only what belongs to this request's id");
+  app.add_flag("--wake-idle", words->wake_idle,
+               "infer that a thread woken from an idle wait works for its waker");
+  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
+  return [words] { return Run(*words); };
+}
+
+}  // namespace cprof

@@ -1,0 +1,48 @@
+// Output files of report, graph and flame.
+#include "cmd/output.h"
+
+#include <fcntl.h>
+#include <unistd.h>
+
+#include <cerrno>
+#include <cstring>
+#include <utility>
+
+#include "cmd/input.h"
+#include "cmd/subcommand.h"
+
+namespace cprof {
+
+Output::Output(int fd, bool owned, std::string name)
+    : fd_(fd), owned_(owned), name_(std::move(name)), sink_(MakeFdSink(fd, name_)) {}
+
+Output::~Output() {
+  if (owned_ && fd_ >= 0) ::close(fd_);
+}
+
+Result<std::unique_ptr<Output>> Output::Open(const std::string& path) {
+  if (path.empty() || path == "-") {
+    return std::unique_ptr<Output>(new Output(STDOUT_FILENO, false, "standard output"));
+  }
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  if (fd < 0) return Error{"cannot write " + path + ": " + std::strerror(errno), ""};
+  return std::unique_ptr<Output>(new Output(fd, true, path));
+}
+
+Result<void> Output::Close() {
+  if (!owned_ || fd_ < 0) return {};
+  const int fd = std::exchange(fd_, -1);
+  if (::close(fd) != 0) return Error{"cannot write " + name_ + ": " + std::strerror(errno), ""};
+  return {};
+}
+
+int FinishOutput(Output& output, const Result<void>& written, int exit_code) {
+  Result<void> closed = output.Close();
+  const Result<void>& first = written ? closed : written;
+  if (first) return exit_code;
+  // Whoever closed the pipe (head, a pager) has seen enough; the exit code tells.
+  if (errno != EPIPE) PrintError(first.error());
+  return exit_code == kExitOk ? kExitFailure : exit_code;
+}
+
+}  // namespace cprof

@@ -1,0 +1,93 @@
+// `cprof report`: where each kind of request, thread or io_uring request spent its time.
+#include <memory>
+#include <string>
+
+#include "cmd/input.h"
+#include "cmd/output.h"
+#include "cmd/subcommand.h"
+#include "report/pipeline.h"
+#include "report/render_report.h"
+
+namespace cprof {
+namespace {
+
+struct Words {
+  std::string input = kDefaultInput;
+  std::string by = "request";
+  std::string format = "text";
+  std::string request;
+  bool header = false;
+  bool wake_idle = false;
+  bool no_inferred = false;
+};
+
+ReportOptions OptionsOf(const Words& words) {
+  ReportOptions options;
+  if (words.by == "thread") options.by = ReportBy::kThread;
+  if (words.by == "io_request") options.by = ReportBy::kIoRequest;
+  if (words.format == "json") options.format = ReportFormat::kJson;
+  if (words.format == "csv") options.format = ReportFormat::kCsv;
+  options.request = words.request;
+  options.session_header = words.header;
+  return options;
+}
+
+int Run(const Words& words) {
+  if (!words.request.empty() && !IsRequestQuestion(words.request)) {
+    PrintError({"--request takes an id, 'slowest' or NAME:slowest, not '" + words.request + "'",
+                "an id is decimal, hexadecimal with 0x, or 32 hexadecimal digits"});
+    return kExitUsage;
+  }
+  Result<Input> input = OpenInput(words.input);
+  if (!input) {
+    PrintError(input.error());
+    return kExitFailure;
+  }
+  Result<std::unique_ptr<Output>> output = Output::Open("-");
+  if (!output) {
+    PrintError(output.error());
+    return kExitFailure;
+  }
+  StringTable strings;
+  TextOutput out((*output)->sink());
+  const auto renderer = MakeReportRenderer(OptionsOf(words), strings, out);
+  PipelineOptions options;
+  options.attribute.wake_idle = words.wake_idle;
+  options.join.allow_inferred = !words.no_inferred;
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, options, *renderer);
+  if (!read) {
+    PrintInputError(*input, read.error());
+    return kExitFailure;
+  }
+  const bool found = renderer->Finish(*read);
+  const int exit_code = FinishOutput(**output, out.Finish(), found ? kExitOk : kExitFailure);
+  PrintLosses(*input, *read);
+  if (!found) {
+    PrintInputError(*input, {"no request '" + words.request + "' in it",
+                             "'cprof report --by request' lists the kinds of request"});
+  }
+  return exit_code;
+}
+
+}  // namespace
+
+std::function<int()> SetupReport(CLI::App& app) {
+  const auto words = std::make_shared<Words>();
+  app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+      ->capture_default_str();
+  app.add_option("--by", words->by, "what the rows are: request, thread or io_request")
+      ->check(CLI::IsMember({"request", "thread", "io_request"}))
+      ->capture_default_str();
+  app.add_option("--request", words->request,
+                 "one request's causal path: an id, 'slowest' or NAME:slowest");
+  app.add_option("--format", words->format, "text, json or csv")
+      ->check(CLI::IsMember({"text", "json", "csv"}))
+      ->capture_default_str();
+  app.add_flag("--header", words->header, "print the facts of the session first");
+  app.add_flag("--wake-idle", words->wake_idle,
+               "infer that a thread woken from an idle wait works for its waker");
+  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
+  return [words] { return Run(*words); };
+}
+
+}  // namespace cprof
