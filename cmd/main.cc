@@ -17,10 +17,16 @@ constexpr Subcommand kSubcommands[] = {
 #ifdef CPROF_HAS_RECORD
     {"record", "record a process, its causal edges and stack samples", SetupRecord},
 #endif
+#ifdef CPROF_HAS_REPORT
     {"report", "where each kind of request spent its time", SetupReport},
+#endif
+#ifdef CPROF_HAS_GRAPH
     {"graph", "print the causal graph as text", SetupGraph},
+#endif
     {"script", "print a recording, one line an event", SetupScript},
+#ifdef CPROF_HAS_FLAME
     {"flame", "draw a flame graph as SVG", SetupFlame},
+#endif
 };
 
 int Usage(const CLI::App& app, const CLI::ParseError& error) {
