@@ -1,0 +1,174 @@
+// Pass "attribute": follows the graph, and settles each request once everything up to its end is
+// final: wall states, costs, and its end.
+//
+// States follow the end of a request by one round mark. Its CPU time follows when the scheduler's
+// account of every thread that worked for it has been read again, about a second at most for a
+// thread that runs; a thread that sleeps from then on keeps it until the end.
+#include "report/attribute.h"
+
+#include <algorithm>
+#include <deque>
+#include <utility>
+#include <vector>
+
+#include "report/cpu_cost.h"
+#include "report/ownership.h"
+#include "report/strand.h"
+#include "report/wall.h"
+
+namespace cprof {
+namespace {
+
+// Requests that wait for the next reading of a CPU time. Beyond it the oldest get an estimate.
+constexpr size_t kMaxWaitingCosts = 1 << 16;
+
+class AttributePass : public GraphSink {
+ public:
+  explicit AttributePass(GraphSink& next) : next_(next), graph_(next) {}
+
+  void OnNode(const Node& node) override;
+  void OnNodeEnd(const Node& node) override;
+  void OnEdge(const Edge& edge) override {
+    next_.OnEdge(edge);
+    graph_.AddEdge(edge);
+  }
+  void OnOrphan(const Orphan& orphan) override { next_.OnOrphan(orphan); }
+  void OnBreak(BreakId id, const Break& lost) override { next_.OnBreak(id, lost); }
+  void OnThreadSlice(const ThreadSlice& slice) override {
+    next_.OnThreadSlice(slice);
+    graph_.AddSlice(slice);
+    cpu_.AddSlice(slice);
+  }
+  void OnBinding(const Binding& binding) override { next_.OnBinding(binding); }
+  void OnBindingStack(NodeId thread, uint64_t time_ns,
+                      std::span<const OpenBinding> stack) override {
+    next_.OnBindingStack(thread, time_ns, stack);
+    graph_.SetStack(thread, time_ns, stack);
+  }
+  void OnOwner(const Owner& owner) override { next_.OnOwner(owner); }
+  void OnState(const StateSpan& span) override { next_.OnState(span); }
+  void OnCost(const Cost& cost) override { next_.OnCost(cost); }
+  void OnRequestEnd(const RequestEnd& end) override { next_.OnRequestEnd(end); }
+  void OnThreadRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) override {
+    next_.OnThreadRuntime(thread, time_ns, runtime_ns);
+    cpu_.AddRuntime(thread, time_ns, runtime_ns);
+  }
+  void OnSample(NodeId node, NodeId thread, const StackSample& sample) override {
+    next_.OnSample(node, thread, sample);
+  }
+  void OnFinal(uint64_t final_ns) override;
+  void OnSummary(const GraphSummary& summary) override;
+
+ private:
+  struct Waiting {
+    RequestEnd end;
+    std::vector<Cost> costs;
+    std::vector<CpuCost::Use> uses;
+  };
+  void SettleEnded();
+  void Settle(NodeId request);
+  void TellCosts(bool all);
+  void Tell(const Waiting& waiting);
+
+  GraphSink& next_;
+  Ownership graph_;
+  CpuCost cpu_;
+  std::deque<Waiting> waiting_;
+  uint64_t final_ns_ = 0;
+};
+
+// How long the request, with all its tasks, waited for resources; waits that overlap count once
+// each.
+uint64_t ResourceWaitNs(const RequestHistory& request) {
+  uint64_t sum_ns = 0;
+  for (const ResourceWait& wait : request.waits) {
+    const uint64_t from_ns = std::max(wait.wanted_ns, request.begin_ns);
+    const uint64_t to_ns = std::min(wait.got_ns, request.end_ns);
+    if (from_ns < to_ns) sum_ns += to_ns - from_ns;
+  }
+  return sum_ns;
+}
+
+void AttributePass::OnNode(const Node& node) {
+  next_.OnNode(node);
+  if (node.kind == NodeKind::kRequest && graph_.open_count() >= kMaxOpenRequests) {
+    graph_.GiveUp(graph_.OldestOpen(), node.born_ns);
+  }
+  graph_.AddNode(node);
+}
+
+void AttributePass::OnNodeEnd(const Node& node) {
+  graph_.EndNode(node);
+  if (node.kind == NodeKind::kThread) cpu_.EndThread(node.id);
+  next_.OnNodeEnd(node);
+}
+
+void AttributePass::OnFinal(uint64_t final_ns) {
+  final_ns_ = std::max(final_ns_, final_ns);
+  SettleEnded();
+  TellCosts(false);
+  cpu_.Prune(graph_.Prune(final_ns_));
+  next_.OnFinal(final_ns);
+}
+
+void AttributePass::SettleEnded() {
+  for (NodeId request : graph_.TakeEnded()) Settle(request);
+}
+
+void AttributePass::Settle(NodeId request) {
+  const RequestHistory* history = graph_.FindRequest(request);
+  if (history == nullptr) return;
+  for (const StateSpan& span : PartitionWall(graph_, request)) next_.OnState(span);
+
+  Waiting waiting;
+  waiting.end = {request, history->ended, history->begun, history->begin_ns, history->end_ns};
+  const std::vector<Activity> activities = CollectActivities(graph_, request);
+  const std::vector<OwnPiece> pieces = CollectOwnPieces(graph_, request, activities);
+  uint64_t strand_ns = 0;
+  for (const OwnPiece& piece : pieces) strand_ns += piece.to_ns - piece.from_ns;
+  for (const Activity& activity : activities) {
+    if (activity.strand.kind == Strand::Kind::kIo) strand_ns += activity.to_ns - activity.from_ns;
+  }
+  waiting.costs.push_back({request, "strand_ns", strand_ns, strand_ns, strand_ns});
+  if (const uint64_t waited_ns = ResourceWaitNs(*history); waited_ns != 0) {
+    waiting.costs.push_back({request, "resource_wait_ns", waited_ns, waited_ns, waited_ns});
+  }
+  waiting.uses = cpu_.Measure(graph_, pieces);
+  waiting_.push_back(std::move(waiting));
+  graph_.Settle(request);
+}
+
+void AttributePass::Tell(const Waiting& waiting) {
+  next_.OnCost(cpu_.Divide(waiting.end.request, waiting.uses));
+  for (const Cost& cost : waiting.costs) next_.OnCost(cost);
+  next_.OnRequestEnd(waiting.end);
+}
+
+void AttributePass::TellCosts(bool all) {
+  size_t over = waiting_.size() > kMaxWaitingCosts ? waiting_.size() - kMaxWaitingCosts : 0;
+  std::erase_if(waiting_, [&](const Waiting& waiting) {
+    const bool forced = all || over > 0;
+    if (over > 0) --over;
+    if (!forced && !cpu_.IsReady(waiting.uses)) return false;
+    Tell(waiting);
+    return true;
+  });
+}
+
+void AttributePass::OnSummary(const GraphSummary& summary) {
+  SettleEnded();
+  for (NodeId request : graph_.Open()) graph_.GiveUp(request, final_ns_);
+  SettleEnded();
+  TellCosts(true);
+  graph_.Finish(final_ns_);
+  next_.OnSummary(summary);
+}
+
+}  // namespace
+
+std::unique_ptr<GraphSink> MakeAttributePass(const AttributeOptions& /*options*/, GraphSink& next) {
+  // No adapter names a wait site idle yet, so the optional wake_idle rule has nothing to bind.
+  return std::make_unique<AttributePass>(next);
+}
+
+}  // namespace cprof

@@ -1,0 +1,177 @@
+// Brackets between two readings of a thread's CPU time, and each request's part of them.
+//
+// sum_exec_runtime is exact but read only now and then; switch times are there for every slice but
+// are another figure. In a bracket that used D ns of CPU and ran N ns by switch times, a request
+// that had the thread for x of the N gets D * x / N. What it can have been at most is x and at
+// least what is left of D when all others took all of theirs, each give or take the skew of the
+// switches. A bracket that one request filled alone is exact.
+#include "report/cpu_cost.h"
+
+#include <algorithm>
+
+namespace cprof {
+namespace {
+
+uint64_t Overlap(uint64_t from_a, uint64_t to_a, uint64_t from_b, uint64_t to_b) {
+  const uint64_t from = std::max(from_a, from_b);
+  const uint64_t to = std::min(to_a, to_b);
+  return from < to ? to - from : 0;
+}
+
+uint64_t SaturatingSub(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+}  // namespace
+
+void CpuCost::AddSlice(const ThreadSlice& slice) {
+  Account& account = accounts_[slice.thread];
+  account.covered_ns = std::max(account.covered_ns, slice.to_ns);
+  const bool running = slice.state == ThreadState::kRunning;
+  if (!running && slice.state != ThreadState::kUnknown) return;
+  if (account.brackets.empty()) account.brackets.emplace_back();
+  for (auto bracket = account.brackets.rbegin(); bracket != account.brackets.rend(); ++bracket) {
+    const uint64_t part_ns = Overlap(slice.from_ns, slice.to_ns, bracket->from_ns, bracket->to_ns);
+    if (part_ns != 0) {
+      (running ? bracket->run_ns : bracket->unknown_ns) += part_ns;
+      ++bracket->slices;
+    }
+    if (bracket->from_ns <= slice.from_ns) break;
+  }
+}
+
+void CpuCost::AddRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) {
+  Account& account = accounts_[thread];
+  if (account.brackets.empty()) account.brackets.emplace_back();
+  Bracket& open = account.brackets.back();
+  if (open.closed || time_ns < open.from_ns) return;
+  Bracket next;
+  next.from_ns = time_ns;
+  next.runtime_ns = runtime_ns;
+  next.begins_exact = true;
+  open.to_ns = time_ns;
+  open.closed = open.begins_exact && runtime_ns >= open.runtime_ns;
+  if (open.closed) open.used_ns = runtime_ns - open.runtime_ns;
+  account.brackets.push_back(next);
+}
+
+void CpuCost::EndThread(NodeId thread) {
+  const auto found = accounts_.find(thread);
+  if (found != accounts_.end()) found->second.gone = true;
+}
+
+void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
+                   uint64_t to_ns, bool sure) {
+  for (size_t index = account.brackets.size(); index-- > 0;) {
+    Bracket& bracket = account.brackets[index];
+    const uint64_t part_ns = Overlap(from_ns, to_ns, bracket.from_ns, bracket.to_ns);
+    if (part_ns != 0) {
+      const uint64_t number = account.first + index;
+      auto use = std::find_if(uses.rbegin(), uses.rend(), [&](const Use& entry) {
+        return entry.thread == thread && entry.bracket == number;
+      });
+      if (use == uses.rend()) {
+        uses.push_back({thread, number, 0, 0});
+        ++bracket.users;
+        use = uses.rbegin();
+      }
+      (sure ? use->run_ns : use->unsure_ns) += part_ns;
+    }
+    if (bracket.from_ns <= from_ns) return;
+  }
+}
+
+std::vector<CpuCost::Use> CpuCost::Measure(const Ownership& graph,
+                                           const std::vector<OwnPiece>& pieces) {
+  std::vector<Use> uses;
+  for (const OwnPiece& piece : pieces) {
+    const ThreadHistory* thread = graph.FindThread(piece.thread);
+    if (thread == nullptr) continue;
+    Account& account = accounts_[piece.thread];
+    if (account.brackets.empty()) account.brackets.emplace_back();
+    auto slice = std::lower_bound(
+        thread->slices.begin(), thread->slices.end(), piece.from_ns,
+        [](const ThreadSlice& entry, uint64_t time_ns) { return entry.to_ns <= time_ns; });
+    const bool sure = piece.certain && !piece.shared;
+    for (; slice != thread->slices.end() && slice->from_ns < piece.to_ns; ++slice) {
+      const bool running = slice->state == ThreadState::kRunning;
+      if (!running && slice->state != ThreadState::kUnknown) continue;
+      Take(account, uses, piece.thread, std::max(slice->from_ns, piece.from_ns),
+           std::min(slice->to_ns, piece.to_ns), sure && running);
+    }
+    // The slice that is still open; see StepSlice in wall.cc.
+    if (thread->covered_ns < piece.to_ns && thread->last_state == ThreadState::kRunnable) {
+      Take(account, uses, piece.thread, std::max(thread->covered_ns, piece.from_ns), piece.to_ns,
+           sure);
+    }
+  }
+  return uses;
+}
+
+bool CpuCost::IsReady(const std::vector<Use>& uses) const {
+  return std::all_of(uses.begin(), uses.end(), [this](const Use& use) {
+    const auto account = accounts_.find(use.thread);
+    if (account == accounts_.end() || account->second.gone) return true;
+    if (use.bracket < account->second.first) return true;
+    const Bracket& bracket = account->second.brackets[use.bracket - account->second.first];
+    return bracket.to_ns != kForever && account->second.covered_ns >= bracket.to_ns;
+  });
+}
+
+Cost CpuCost::Divide(NodeId request, const std::vector<Use>& uses) {
+  Cost cost;
+  cost.request = request;
+  cost.kind = "cpu_ns";
+  for (const Use& use : uses) {
+    const auto found = accounts_.find(use.thread);
+    if (found == accounts_.end() || use.bracket < found->second.first) {
+      cost.value += use.run_ns;
+      cost.high += use.run_ns + use.unsure_ns;
+      continue;
+    }
+    Bracket& bracket = found->second.brackets[use.bracket - found->second.first];
+    --bracket.users;
+    const uint64_t skew_ns = (uint64_t{bracket.slices} + 1) * kSwitchSkewNs;
+    const uint64_t most_ns = use.run_ns + use.unsure_ns + skew_ns;
+    if (!bracket.closed) {
+      cost.value += use.run_ns;
+      cost.high += most_ns;
+      continue;
+    }
+    const uint64_t ran_ns = std::max(bracket.run_ns, use.run_ns);
+    const uint64_t others_ns = ran_ns - use.run_ns + bracket.unknown_ns;
+    if (others_ns == 0 && use.run_ns != 0) {
+      cost.value += bracket.used_ns;
+      cost.low += bracket.used_ns;
+      cost.high += bracket.used_ns;
+      continue;
+    }
+    const double share =
+        ran_ns == 0 ? 0.0 : static_cast<double>(use.run_ns) / static_cast<double>(ran_ns);
+    const uint64_t high_ns = std::min(bracket.used_ns, most_ns);
+    const uint64_t low_ns =
+        use.run_ns == 0 ? 0
+                        : std::min(high_ns, SaturatingSub(bracket.used_ns, others_ns + skew_ns));
+    const auto value_ns = static_cast<uint64_t>(share * static_cast<double>(bracket.used_ns));
+    cost.value += std::clamp(value_ns, low_ns, high_ns);
+    cost.low += low_ns;
+    cost.high += high_ns;
+  }
+  return cost;
+}
+
+void CpuCost::Prune(uint64_t horizon_ns) {
+  for (auto entry = accounts_.begin(); entry != accounts_.end();) {
+    Account& account = entry->second;
+    while (!account.brackets.empty()) {
+      const Bracket& oldest = account.brackets.front();
+      const bool over = account.brackets.size() > kMaxBrackets;
+      const bool past = oldest.to_ns <= horizon_ns && account.covered_ns >= oldest.to_ns;
+      if (!over && (oldest.users != 0 || (!past && !account.gone))) break;
+      if (account.gone && !over && oldest.from_ns > horizon_ns) break;
+      account.brackets.pop_front();
+      ++account.first;
+    }
+    entry = account.gone && account.brackets.empty() ? accounts_.erase(entry) : std::next(entry);
+  }
+}
+
+}  // namespace cprof

@@ -1,0 +1,71 @@
+// Pass "attribute", costs: exact CPU time of threads, divided over the requests they worked for.
+#ifndef CPROF_REPORT_CPU_COST_H_
+#define CPROF_REPORT_CPU_COST_H_
+
+#include <cstdint>
+#include <deque>
+#include <unordered_map>
+#include <vector>
+
+#include "report/graph.h"
+#include "report/strand.h"
+
+namespace cprof {
+
+// The scheduler's clock and the time of the switch event lie this far apart at most. Measured at a
+// few hundred ns; the switch timestamps of short slices were off by -16 % to +6.5 % in total.
+inline constexpr uint64_t kSwitchSkewNs = 3'000;
+inline constexpr size_t kMaxBrackets = 1 << 12;  // of one thread, for requests that stay open
+
+// Between two readings of a thread's CPU time lies a bracket: what it used is exact, and is divided
+// by how long each request had the thread on a CPU in it.
+class CpuCost {
+ public:
+  void AddSlice(const ThreadSlice& slice);
+  void AddRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns);
+  void EndThread(NodeId thread);
+
+  // One request's part of one bracket.
+  struct Use {
+    NodeId thread = 0;
+    uint64_t bracket = 0;    // sequence number
+    uint64_t run_ns = 0;     // on a CPU for this request alone
+    uint64_t unsure_ns = 0;  // possibly so: shared, in doubt, or of an unknown state
+  };
+  // The uses of a request that ended; everything up to its end must be final.
+  std::vector<Use> Measure(const Ownership& graph, const std::vector<OwnPiece>& pieces);
+  // Whether all brackets are closed. A thread that is gone closes its last one.
+  bool IsReady(const std::vector<Use>& uses) const;
+  // Adds them up, open brackets by estimate, and lets go of them.
+  Cost Divide(NodeId request, const std::vector<Use>& uses);
+  // Drops brackets that no use and no request begun at or after horizon_ns can need.
+  void Prune(uint64_t horizon_ns);
+
+ private:
+  struct Bracket {
+    uint64_t from_ns = 0;
+    uint64_t to_ns = kForever;
+    uint64_t runtime_ns = 0;    // at from_ns
+    bool begins_exact = false;  // there was a reading at from_ns
+    bool closed = false;
+    uint64_t used_ns = 0;  // CPU time in it, once closed
+    uint64_t run_ns = 0;   // on a CPU by switch times
+    uint64_t unknown_ns = 0;
+    uint32_t slices = 0;
+    uint32_t users = 0;
+  };
+  struct Account {
+    std::deque<Bracket> brackets;
+    uint64_t first = 0;       // sequence number of brackets.front()
+    uint64_t covered_ns = 0;  // by slices
+    bool gone = false;
+  };
+  void Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
+            uint64_t to_ns, bool sure);
+
+  std::unordered_map<NodeId, Account> accounts_;
+};
+
+}  // namespace cprof
+
+#endif  // CPROF_REPORT_CPU_COST_H_
