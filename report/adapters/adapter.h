@@ -140,6 +140,9 @@ class JoinContext {
   // "2.17": an event as proofs and the graph text name it.
   static std::string EventName(EventRef event);
 
+  // When the gate opened: every switch of a followed thread since then is recorded. 0: not told.
+  uint64_t gate_ns = 0;
+
   // --- between adapters ---
   void WatchIoRequests(JoinAdapter* adapter) { io_watchers_.push_back(adapter); }
   const std::vector<JoinAdapter*>& io_watchers() const { return io_watchers_; }

@@ -282,8 +282,10 @@ void IoUringAdapter::Join(LifeIndex index, const Event& event, const Verdict& ve
   Ring& ring = *rings_[life.ring];
   context_.CountJoined(life.joined ? 1 : (life.failed_ns != 0 ? 3 : 2));
   life.joined = true;
-  life.result = CqeResult(event);
-  life.has_result = true;
+  if ((CqeFlags(event) & kCqeNotification) == 0) {
+    life.result = CqeResult(event);
+    life.has_result = true;
+  }
   Edge edge;
   edge.type = EdgeType::kComplete;
   edge.src = life.node;

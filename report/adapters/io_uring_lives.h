@@ -90,6 +90,7 @@ struct Life {
   bool maybe_ended = false;      // an ambiguous overflow may have been its end
   bool object_released = false;  // SEND_ZC: completed, waits for its notification
   bool ring_indexed = false;
+  uint32_t notifications = 0;  // ambiguous ones that may have been its own
   uint32_t tgid = 0;
   uint64_t submit_ns = 0;
   EventRef submit_event;

@@ -143,6 +143,15 @@ void IoUringAdapter::CompleteNotification(const Event& event) {
     OrphanWithoutCandidate(event);
   } else {
     OrphanAmbiguous(event, candidates, nullptr);
+    // Nobody knows which of them ended, but when as many notifications have come as there are
+    // requests, all have. The oldest has met every one of them.
+    uint32_t met = 0;
+    for (const LifeIndex index : candidates) {
+      met = std::max(met, ++lives_[index].notifications);
+    }
+    if (met >= candidates.size()) {
+      for (const LifeIndex index : candidates) End(index, event.time_ns, NodeEnd::kObserved, 0);
+    }
   }
   NoteCompletion(ring, event, 0);
 }

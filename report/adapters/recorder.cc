@@ -20,6 +20,9 @@ class RecorderAdapter : public JoinAdapter {
       case verbs::kRecorderRing:
         for (const auto& adapter : context_.adapters()) adapter->OnExistingRing(event);
         break;
+      case verbs::kRecorderGate:
+        if (event.arg != 0 && context_.gate_ns == 0) context_.gate_ns = event.time_ns;
+        break;
       default: break;
     }
   }

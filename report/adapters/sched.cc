@@ -60,6 +60,7 @@ class SchedAdapter : public JoinAdapter {
   void Switch(const Event& event);
   void SwitchOut(ThreadRecord& thread, const Event& event);
   void SwitchIn(ThreadRecord& thread, const Event& event);
+  void KnowBefore(ThreadRecord& thread, ThreadState state, StreamId stream);
   void EndBlock(ThreadRecord& thread, const Event& event);
   void Fork(const Event& event);
   void Exec(const Event& event);
@@ -191,9 +192,20 @@ void SchedAdapter::Enter(ThreadRecord& thread, ThreadState state, uint64_t time_
   thread.doubtful = false;
 }
 
+// What a thread that existed at arming did until its first switch is known then: had it come or
+// gone since the gate opened, that would have been recorded.
+void SchedAdapter::KnowBefore(ThreadRecord& thread, ThreadState state, StreamId stream) {
+  if (thread.state != ThreadState::kUnknown || thread.since_ns == 0 || context_.gate_ns == 0)
+    return;
+  thread.state = state;
+  thread.stream = stream;
+  thread.since_ns = std::max(thread.since_ns, context_.gate_ns);
+}
+
 void SchedAdapter::SwitchOut(ThreadRecord& thread, const Event& event) {
   context_.NodeOf(thread);
   const uint64_t now_ns = event.time_ns;
+  KnowBefore(thread, ThreadState::kRunning, event.stream);
   if (thread.state == ThreadState::kRunning && thread.stream == event.stream) {
     Tell(thread, ThreadState::kRunning, thread.since_ns, now_ns);
   } else {
@@ -217,6 +229,8 @@ void SchedAdapter::SwitchOut(ThreadRecord& thread, const Event& event) {
 void SchedAdapter::SwitchIn(ThreadRecord& thread, const Event& event) {
   context_.NodeOf(thread);
   const uint64_t now_ns = event.time_ns;
+  KnowBefore(thread, thread.wake.present ? ThreadState::kBlocked : ThreadState::kRunnable,
+             event.stream);
   switch (thread.state) {
     case ThreadState::kBlocked: EndBlock(thread, event); break;
     case ThreadState::kUnknown:

@@ -117,9 +117,8 @@ TEST_P(Fixture, EachLineCausesWhatStandsBeneathIt) {
   EXPECT_EQ(text, printed);
 }
 
-INSTANTIATE_TEST_SUITE_P(Adapters, Fixture, testing::ValuesIn(Fixtures()), [](const auto& info) {
-  return info.param.stem().string();
-});
+INSTANTIATE_TEST_SUITE_P(Adapters, Fixture, testing::ValuesIn(Fixtures()),
+                         [](const auto& fixture) { return fixture.param.stem().string(); });
 
 TEST(Fixtures, CoverEveryAdapterWithRules) {
   for (const std::string stem : {"sched", "io_uring", "futex"}) {
