@@ -4,6 +4,8 @@
 
 #include <algorithm>
 #include <array>
+#include <span>
+#include <vector>
 
 #include "format/result.h"
 #include "report/adapters/adapter.h"
@@ -34,12 +36,15 @@ struct Joiner::State {
   }
 
   void ApplyEvent(const Event& event);
+  // Events with equal times: in the order that the states of their keys accept.
+  void ApplyTies(std::span<const Event> events);
   void ApplySample(const StackSample& sample);
   void ApplyBreak(const Break& lost);
 
   JoinContext context;
   std::array<JoinAdapter*, 256> adapter_of{};
   std::array<Role, 256> role_of{};
+  std::vector<Event> ties;
   uint64_t end_ns = 0;
   bool finished = false;
 };
@@ -70,6 +75,28 @@ void Joiner::State::ApplyEvent(const Event& event) {
     }
   }
   adapter->Apply(event);
+}
+
+void Joiner::State::ApplyTies(std::span<const Event> events) {
+  ties.assign(events.begin(), events.end());
+  for (size_t next = 0; next < ties.size(); ++next) {
+    const Event& first = ties[next];
+    JoinAdapter* adapter = adapter_of[first.verb];
+    for (size_t i = next + 1; adapter != nullptr && i < ties.size(); ++i) {
+      // Only the first of another stream may pass, so that each stream keeps its own order.
+      if (ties[i].stream == first.stream) continue;
+      const auto begin = ties.begin() + static_cast<ptrdiff_t>(next);
+      const auto second = ties.begin() + static_cast<ptrdiff_t>(i);
+      const bool leads = std::none_of(
+          begin, second, [&](const Event& between) { return between.stream == ties[i].stream; });
+      if (!leads || adapter_of[ties[i].verb] != adapter || !adapter->MustSwap(first, ties[i])) {
+        continue;
+      }
+      std::rotate(begin, second, second + 1);
+      break;
+    }
+    ApplyEvent(ties[next]);
+  }
 }
 
 void Joiner::State::ApplySample(const StackSample& sample) {
@@ -106,11 +133,20 @@ void Joiner::AddStream(const StreamInfo& stream) {
 void Joiner::Apply(const Batch& batch) {
   for (const Break& lost : batch.breaks) state_->ApplyBreak(lost);
   auto sample = batch.samples.begin();
-  for (const Event& event : batch.events) {
-    while (sample != batch.samples.end() && sample->event.time_ns < event.time_ns) {
+  const std::span<const Event> events = batch.events;
+  for (size_t i = 0; i < events.size();) {
+    const uint64_t time_ns = events[i].time_ns;
+    while (sample != batch.samples.end() && sample->event.time_ns < time_ns) {
       state_->ApplySample(*sample++);
     }
-    state_->ApplyEvent(event);
+    size_t end = i + 1;
+    while (end < events.size() && events[end].time_ns == time_ns) ++end;
+    if (end == i + 1) {
+      state_->ApplyEvent(events[i]);
+    } else {
+      state_->ApplyTies(events.subspan(i, end - i));
+    }
+    i = end;
   }
   while (sample != batch.samples.end()) state_->ApplySample(*sample++);
   JoinContext& context = state_->context;

@@ -44,6 +44,9 @@ class JoinAdapter {
   virtual ~JoinAdapter() = default;
   // Events of this adapter's verbs, in time order.
   virtual void Apply(const Event& event) = 0;
+  // Of two events with one key, equal times and different streams, `first` being the next in line:
+  // whether only the other order is one that the key's state accepts.
+  virtual bool MustSwap(const Event& /*first*/, const Event& /*second*/) { return false; }
   // A break, before any event that happened after its beginning.
   virtual void OnBreak(BreakId, const Break&) {}
   // Nothing older than final_ns follows.

@@ -54,6 +54,21 @@ void IoUringAdapter::Apply(const Event& event) {
   }
 }
 
+// One object on two CPUs at one instant: an open life ends before the next begins, a closed object
+// is handed out before it completes.
+bool IoUringAdapter::MustSwap(const Event& first, const Event& second) {
+  if (first.key.lo == 0 || first.key.lo != second.key.lo) return false;
+  const auto is_birth = [](Verb verb) {
+    return verb == verbs::kIoUringSubmit || verb == verbs::kIoUringReqFailed;
+  };
+  const LifeIndex open = lives_.ObjectOf(first.key.lo).open;
+  if (is_birth(first.verb) && second.verb == verbs::kIoUringComplete) {
+    return open != kNone && (lives_[open].sqe_flags & kSqeSkipSuccess) == 0 &&
+           AttributesAgree(lives_[open], second);
+  }
+  return first.verb == verbs::kIoUringComplete && is_birth(second.verb) && open == kNone;
+}
+
 RingIndex IoUringAdapter::RingOf(uint64_t key, uint64_t time_ns) {
   if (last_ring_ != kNone && last_ring_key_ == key) return last_ring_;
   const auto found = ring_of_key_.find(key);

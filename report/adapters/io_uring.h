@@ -51,6 +51,7 @@ class IoUringAdapter : public JoinAdapter, public IoRequestIndex {
   explicit IoUringAdapter(JoinContext& context);
 
   void Apply(const Event& event) override;
+  bool MustSwap(const Event& first, const Event& second) override;
   void OnExistingRing(const Event& event) override;
   void OnWatchedThread(ThreadRecord& thread, const Event& event) override;
   void OnThreadGone(ThreadRecord& thread) override;
