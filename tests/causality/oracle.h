@@ -27,8 +27,8 @@ enum class Truth : uint32_t {
   // Life of a task: as for requests; owner: the request it works for.
   kTaskBegin = 6,
   kTaskEnd = 7,
-  // A hand-over that the workload itself named: tid, bracket; operation: the task; owner: the
-  // request.
+  // A hand-over that the workload itself named: tid, bracket; operation: the task; owner: its
+  // request; value: the task that handed over, 0 where it was the request itself.
   kHandOver = 8,
   // A stretch of work of thread tid for request owner: it began inside [before_ns, inner_from_ns]
   // and ended inside [inner_to_ns, after_ns].

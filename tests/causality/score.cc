@@ -52,17 +52,10 @@ class Scorer {
   bool SettledByHalf(const Half& half, EdgeScore* score) {
     ++score->reported;
     switch (half.verdict) {
-      case Half::Verdict::kForeign:
-        ++score->foreign;
-        return true;
-      case Half::Verdict::kUndecided:
-        ++score->undecided;
-        return true;
-      case Half::Verdict::kInvented:
-        ++score->wrong;
-        return true;
-      case Half::Verdict::kDecided:
-        return false;
+      case Half::Verdict::kForeign: ++score->foreign; return true;
+      case Half::Verdict::kUndecided: ++score->undecided; return true;
+      case Half::Verdict::kInvented: ++score->wrong; return true;
+      case Half::Verdict::kDecided: return false;
     }
     return true;
   }
@@ -140,9 +133,11 @@ class Scorer {
         EdgeScore& score = Of(edge);
         if (SettledByHalf(half, &score)) continue;
         const OracleRecord& record = records_[half.record];
-        const auto from = request_of_node_.find(edge.src);
+        const auto& sources = record.value == 0 ? request_of_node_ : task_of_node_;
+        const uint64_t source = record.value == 0 ? record.owner : record.value;
+        const auto from = sources.find(edge.src);
         const auto to = task_of_node_.find(edge.dst);
-        const bool is_right = from != request_of_node_.end() && from->second == record.owner &&
+        const bool is_right = from != sources.end() && from->second == source &&
                               to != task_of_node_.end() && to->second == record.operation;
         if (is_right) {
           Right(half, &score);

@@ -246,7 +246,7 @@ std::vector<OracleRecord> TwoRequests() {
                                      Record(Truth::kWork, kWorkerTid, 0, 0, 0, 22, 30000, 40000),
                                      Record(Truth::kWatched, kWorkerTid, 0, 0, 0, 0, 0, 50000)};
   for (OracleRecord& record : truth) {
-    record.value = 5;
+    if (record.truth != Truth::kHandOver) record.value = 5;
     if (record.truth != Truth::kWork) continue;
     record.inner_from_ns = record.before_ns + 100;
     record.inner_to_ns = record.after_ns - 100;
