@@ -15,10 +15,10 @@ namespace cprof {
 struct TaskStat {
   uint32_t tid = 0;
   std::string comm;
-  char state = '?';            // R S D T t Z X I ...
+  char state = '?';  // R S D T t Z X I ...
   uint32_t parent_tgid = 0;
-  uint32_t flags = 0;          // PF_* of the kernel
-  uint64_t start_ticks = 0;    // start_boottime in clock ticks: 10 ms, too coarse for an identity
+  uint32_t flags = 0;        // PF_* of the kernel
+  uint64_t start_ticks = 0;  // start_boottime in clock ticks: 10 ms, too coarse for an identity
 
   bool is_kernel_thread() const { return (flags & 0x00200000u) != 0; }  // PF_KTHREAD
   bool is_zombie() const { return state == 'Z' || state == 'X'; }
