@@ -27,8 +27,8 @@ std::string HintFor(int error) {
 
 class OutputSink : public ByteSink {
  public:
-  OutputSink(int fd, std::string name, bool owns_fd)
-      : fd_(fd), name_(std::move(name)), owns_fd_(owns_fd) {
+  OutputSink(int fd, std::string name, bool owns_fd, std::atomic<bool>* refused)
+      : fd_(fd), name_(std::move(name)), owns_fd_(owns_fd), refused_(refused) {
     struct stat status {};
     is_file_ = owns_fd && fstat(fd, &status) == 0 && S_ISREG(status.st_mode);
   }
@@ -44,6 +44,7 @@ class OutputSink : public ByteSink {
         bytes = bytes.subspan(static_cast<size_t>(put));
       } else if (put < 0 && errno != EINTR) {
         const int error = errno;
+        *refused_ = true;
         // A failing cut leaves a torn tail, which readers know.
         if (is_file_ && ftruncate(fd_, static_cast<off_t>(size_bytes_)) != 0) is_file_ = false;
         return Error{"cannot write to " + name_ + ": " + std::strerror(error), HintFor(error)};
@@ -57,6 +58,7 @@ class OutputSink : public ByteSink {
   const int fd_;
   const std::string name_;
   const bool owns_fd_;
+  std::atomic<bool>* const refused_;
   bool is_file_ = false;
   uint64_t size_bytes_ = 0;
 };
@@ -117,10 +119,11 @@ Result<void> CheckOutput(const std::string& path) {
   return {};
 }
 
-Result<std::unique_ptr<ByteSink>> OpenOutput(const std::string& path) {
+Result<std::unique_ptr<ByteSink>> OpenOutput(const std::string& path, std::atomic<bool>* refused) {
   CPROF_RETURN_IF_ERROR(CheckOutput(path));
   if (path == "-") {
-    return std::unique_ptr<ByteSink>(new OutputSink(STDOUT_FILENO, "standard output", false));
+    return std::unique_ptr<ByteSink>(
+        new OutputSink(STDOUT_FILENO, "standard output", false, refused));
   }
   const auto present = Inspect(path);
   if (!present) return present.error();
@@ -137,7 +140,7 @@ Result<std::unique_ptr<ByteSink>> OpenOutput(const std::string& path) {
     close(fd);
     return Error{"'" + path + "' is a terminal, and a recording is binary", "use -o FILE"};
   }
-  return std::unique_ptr<ByteSink>(new OutputSink(fd, "'" + path + "'", true));
+  return std::unique_ptr<ByteSink>(new OutputSink(fd, "'" + path + "'", true, refused));
 }
 
 }  // namespace cprof
