@@ -18,9 +18,9 @@ Result<void> CheckOutput(const std::string& path);
 // An existing recording is kept as path.old. The new one is created 0600 and never through a link.
 // A FIFO or a device is opened as it is.
 //
-// The sink takes whole chunks. Where one does not fit (disk full, file size limit) and the output is
-// a regular file, what was written of it is cut off again. *refused outlives the sink and turns true
-// when the system refuses a write.
+// The sink takes whole chunks. Where one does not fit (disk full, file size limit) and the output
+// is a regular file, what was written of it is cut off again. *refused outlives the sink and turns
+// true when the system refuses a write.
 Result<std::unique_ptr<ByteSink>> OpenOutput(const std::string& path, std::atomic<bool>* refused);
 
 }  // namespace cprof

@@ -173,7 +173,7 @@ Result<void> Session::Arm() {
       MakeSessionHeader(options_, context_, target_tgids_, capture_->attributes())));
   StartThreads(std::move(writer));
   AddArmedObjects(UINT64_MAX);
-  for (const uint32_t tgid : target_tgids_) mappings_.Notice(tgid, MonotonicNs(), true);
+  for (const uint32_t tgid : targets_.tgids()) mappings_.Notice(tgid, MonotonicNs(), true);
   WriteMappings(false);
   WatchEnds();
   drain_->Start();

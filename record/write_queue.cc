@@ -170,7 +170,9 @@ void WriteQueue::Handle(RoundMark& mark) {
   if (pending_count_ < kMarkEvents && now_ns - last_flush_ns_ < kFlushPeriodNs) return;
   last_flush_ns_ = now_ns;
   FlushAll();
-  if (!refusing_) Refuse(writer_->WriteMark(mark));
+  if (refusing_) return;
+  Refuse(writer_->WriteMark(mark));
+  last_mark_ns_ = mark.final_ns;
 }
 
 void WriteQueue::Handle(std::vector<Mapping>& mappings) {
@@ -184,7 +186,9 @@ void WriteQueue::Handle(std::vector<KernelSymbol>& symbols) {
 void WriteQueue::Handle(Footer& footer) {
   FlushAll();
   WriteUnwritten();
-  Refuse(writer_->WriteMark(footer.final_counters));
+  if (footer.final_counters.final_ns != last_mark_ns_) {
+    Refuse(writer_->WriteMark(footer.final_counters));
+  }
   Refuse(writer_->WriteFooter(footer));
 }
 

@@ -98,6 +98,7 @@ class WriteQueue : public BlockSink {
   std::vector<StringId> translated_;
   size_t pending_count_ = 0;
   uint64_t last_flush_ns_ = 0;
+  uint64_t last_mark_ns_ = 0;
   std::map<StreamId, Break> unwritten_;
   std::map<StreamId, std::map<Verb, uint64_t>> unwritten_verbs_;
 
