@@ -113,18 +113,20 @@ uint64_t PayloadChecksum(std::span<const uint8_t> stored) { return Hash(stored);
 struct Compressor::State {
   ZSTD_CCtx* context = ZSTD_createCCtx();
   std::vector<uint8_t> buffer;
+  bool enabled = true;
   ~State() { ZSTD_freeCCtx(context); }
 };
 
 Compressor::Compressor(int level) : state_(std::make_unique<State>()) {
   CPROF_CHECK(state_->context != nullptr);
+  state_->enabled = level != 0;
   ZSTD_CCtx_setParameter(state_->context, ZSTD_c_compressionLevel, level);
 }
 Compressor::~Compressor() = default;
 
 std::span<const uint8_t> Compressor::Compress(std::span<const uint8_t> raw, Codec* codec) {
   *codec = Codec::kStored;
-  if (raw.size() < kMinCompressBytes) return raw;
+  if (!state_->enabled || raw.size() < kMinCompressBytes) return raw;
   state_->buffer.resize(std::max(state_->buffer.size(), ZSTD_compressBound(raw.size())));
   const size_t size = ZSTD_compress2(state_->context, state_->buffer.data(), state_->buffer.size(),
                                      raw.data(), raw.size());

@@ -181,9 +181,9 @@ void RecordingReader::ReadTorn(const ChunkHeader& header, size_t have) {
 }
 
 void RecordingReader::ReadChunk() {
-  if (window_.bytes().size() < kChunkHeaderSize) {
-    ledger_.Add(Loss::kUnreadableBytes, 1, 0, window_.bytes().size());
-    window_.Skip(window_.bytes().size());
+  if (const size_t have = window_.bytes().size(); have < kChunkHeaderSize) {
+    ledger_.Add(Loss::kTornTail, 0, 0, kChunkHeaderSize - have);
+    window_.Skip(have);
     return;
   }
   const auto header = DecodeChunkHeader(window_.bytes());

@@ -62,7 +62,7 @@ struct LossEntry {
   std::string name;      // stable identifier, e.g. "damaged_chunk", "torn_tail", "foreign_chunk"
   uint64_t count = 0;    // how often
   uint64_t records = 0;  // records lost, where the chunk header said
-  uint64_t bytes = 0;    // bytes skipped
+  uint64_t bytes = 0;    // bytes skipped; for torn_tail: bytes that the last chunk lacks, at least
   std::string advice;    // a sentence for people
 };
 

@@ -28,7 +28,7 @@ std::unique_ptr<ByteSink> MakeFdSink(int fd, std::string name);
 std::unique_ptr<ByteSink> MakeStringSink(std::string* out);
 
 struct WriterOptions {
-  int compression_level = 1;    // zstd
+  int compression_level = 1;    // zstd; 0: chunks are stored as they are
   uint64_t max_size_bytes = 0;  // 0: no limit; at the limit writes are refused
 };
 
