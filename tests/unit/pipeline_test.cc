@@ -1,0 +1,112 @@
+// The whole pass line, from bytes to graph: text and binary give the same, and nothing is lost.
+#include "report/pipeline.h"
+
+#include <gtest/gtest.h>
+
+#include "report/event_text.h"
+#include "tests/unit/recording_samples.h"
+
+namespace cprof {
+namespace {
+
+// Everything that comes out, as text.
+class Teller : public ReportSink {
+ public:
+  void OnHeader(const SessionHeader&) override { Say("header"); }
+  void OnStream(const StreamInfo& stream) override { Say("stream " + StreamName(stream)); }
+  void OnFooter(const Footer&) override { Say("footer"); }
+  void OnNode(const Node& node) override {
+    Say("node " + std::to_string(node.id) + " " + std::string(NodeKindName(node.kind)));
+  }
+  void OnEdge(const Edge& edge) override {
+    Say("edge " + std::string(EdgeTypeName(edge.type)) + " " + std::to_string(edge.src) + ">" +
+        std::to_string(edge.dst) + " " + std::string(ConfidenceName(edge.confidence)));
+  }
+  void OnOrphan(const Orphan& orphan) override {
+    Say("orphan " + std::string(OrphanReasonName(orphan.reason)));
+  }
+  void OnFinal(uint64_t final_ns) override { Say("final " + std::to_string(final_ns)); }
+  void OnSummary(const GraphSummary& told) override { summary = told; }
+
+  std::string text;
+  GraphSummary summary;
+
+ private:
+  void Say(const std::string& line) { text += line + "\n"; }
+};
+
+constexpr char kFixture[] =
+    "!header t0_ns=1000 cpus=1 adapter=\"sched\" adapter=\"io_uring\"\n"
+    "!stream id=0 name=edge.cpu0\n"
+    "2000ns edge.cpu0.0 41/40@900 task io_uring:submit req=0x10 ring=0x20 user_data=0x2a op=22\n"
+    "2100ns edge.cpu0.1 41/40@900 task io_uring:complete req=0x10 ring=0x20 user_data=0x2a "
+    "result=4096\n"
+    "!mark final_ns=2500 count=edge.cpu0:2:0\n"
+    "3000ns edge.cpu0.2 41/40@900 task io_uring:submit req=0x10 ring=0x20 user_data=0x2b op=22\n"
+    "!footer end_ns=4000 final_ns=4000\n";
+
+TEST(Pipeline, TextAndBinaryGiveTheSame) {
+  StringTable strings;
+  Teller from_text;
+  const auto text = MakeStringSource(kFixture);
+  const auto summary = RunPipeline(*text, strings, {}, from_text);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_EQ(summary->events, 3U);
+  EXPECT_EQ(from_text.summary.events, 3U);
+  EXPECT_EQ(from_text.summary.half_edges, from_text.summary.joined + from_text.summary.orphans);
+  EXPECT_EQ(from_text.summary.orphans, 1U);
+
+  // The same recording, written and read as a file.
+  testing::Collector all;
+  StringTable other_strings;
+  const auto again = MakeStringSource(kFixture);
+  ASSERT_TRUE(ReadTextRecording(*again, other_strings, all));
+  std::string bytes;
+  const auto writer = MakeWriter(MakeStringSink(&bytes), {});
+  ASSERT_TRUE(writer->WriteHeader(all.headers[0]));
+  ASSERT_TRUE(writer->WriteStream(all.streams[0]));
+  ASSERT_TRUE(writer->WriteEvents(0, std::span(all.events).first(2)));
+  ASSERT_TRUE(writer->WriteMark(all.marks[0]));
+  ASSERT_TRUE(writer->WriteEvents(0, std::span(all.events).subspan(2)));
+  ASSERT_TRUE(writer->WriteFooter(all.footers[0]));
+  Teller from_binary;
+  const auto binary = MakeStringSource(bytes);
+  ASSERT_TRUE(RunPipeline(*binary, strings, {}, from_binary));
+  EXPECT_EQ(from_binary.text, from_text.text);
+}
+
+TEST(Pipeline, WhatIsNoRecordingIsRefused) {
+  StringTable strings;
+  Teller teller;
+  for (const char* bytes : {"", "\x01\x02\x03", "words\n"}) {
+    const auto source = MakeStringSource(bytes);
+    EXPECT_FALSE(RunPipeline(*source, strings, {}, teller));
+  }
+}
+
+// Whatever random events come in, each ends in exactly one place.
+TEST(Pipeline, EveryEventIsAccountedFor) {
+  for (uint64_t seed = 0; seed < 40; ++seed) {
+    std::mt19937_64 random(seed);
+    std::string bytes;
+    const auto writer = MakeWriter(MakeStringSink(&bytes), {});
+    ASSERT_TRUE(writer->WriteHeader(testing::MakeSession(1)));
+    for (StreamId id = 0; id < 3; ++id) {
+      ASSERT_TRUE(writer->WriteStream({id, StreamKind::kEdgeCpu, id, 0, 0}));
+      auto events = testing::RandomEvents(random, id, 200, writer.get());
+      ASSERT_TRUE(writer->WriteEvents(id, events));
+    }
+    ASSERT_TRUE(writer->WriteFooter({}));
+    StringTable strings;
+    Teller teller;
+    const auto source = MakeStringSource(bytes);
+    const auto summary = RunPipeline(*source, strings, {}, teller);
+    ASSERT_TRUE(summary);
+    const GraphSummary& told = teller.summary;
+    EXPECT_EQ(told.events, summary->events) << seed;
+    EXPECT_EQ(told.half_edges, told.joined + told.orphans) << seed;
+  }
+}
+
+}  // namespace
+}  // namespace cprof
