@@ -89,6 +89,7 @@ struct task_struct {
 	int *clear_child_tid;
 	void *worker_private;
 	u64 start_time;
+	struct task_struct *group_leader;
 	char comm[16];
 	struct files_struct *files;
 	struct signal_struct *signal;

@@ -42,6 +42,10 @@ class EventSource {
   virtual void AppendCounters(std::vector<RoundMark::Counter>* counters) = 0;
   // Bytes waiting in the fullest ring, as a share of its size, to choose the pace.
   virtual double Fill() const = 0;
+  // After a Sweep that returned true: nothing older than this follows, where that is earlier than
+  // the time read before the sweep. For rings of which some writer is always in the middle of an
+  // event: their marks lag behind instead of waiting.
+  virtual uint64_t FinalNs() const { return UINT64_MAX; }
 };
 
 // Hands out recording-wide stream ids. Thread-safe.

@@ -1,0 +1,47 @@
+// The app adapter: finds the in-process rings of the recorded programs and drains them.
+#ifndef CPROF_RECORD_APP_RINGS_H_
+#define CPROF_RECORD_APP_RINGS_H_
+
+#include <cstdint>
+#include <memory>
+#include <string>
+#include <vector>
+
+#include "format/result.h"
+#include "record/source.h"
+
+struct bpf_object;
+
+namespace cprof {
+
+struct AppRingsOptions {
+  // Children of a process are recorded too. Then the live flag goes up in every process that runs
+  // the same file, so that a child can be heard from its first event; without, in this one only.
+  bool inherit = true;
+};
+
+// AddProcess and Disarm may be called from any thread; Sweep, AppendCounters and Fill from one.
+// A thread of its own gets hold of new rings at once, since a process may end at any moment.
+class AppRings : public EventSource {
+ public:
+  // object: loaded, with the programs app__ring and app__exec (which nobody else attaches) and
+  // their map. Outlives this. Who is a target is decided by the programs (is_target).
+  static Result<std::unique_ptr<AppRings>> Open(bpf_object* object, StreamAllocator& streams,
+                                                const AppRingsOptions& options);
+
+  // Looks for the probe of cprof.h in all that the process has mapped, raises the live flag there,
+  // and takes over rings that exist. From then on the process is looked at again for objects that
+  // it loads later, and after exec. An error only where there is no such process; what stands in
+  // the way otherwise becomes a notice.
+  virtual Result<void> AddProcess(uint32_t tgid) = 0;
+
+  // The live flags fall. Afterwards one Sweep takes what is left. May be called twice.
+  virtual void Disarm() = 0;
+
+  // Sentences for the user since the last call, each once: who else records, what was refused.
+  virtual std::vector<std::string> TakeNotices() = 0;
+};
+
+}  // namespace cprof
+
+#endif  // CPROF_RECORD_APP_RINGS_H_
