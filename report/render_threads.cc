@@ -5,6 +5,7 @@
 
 #include "report/node_table.h"
 #include "report/table_report.h"
+#include "report/thread_clock.h"
 
 namespace cprof {
 namespace {
@@ -22,12 +23,9 @@ struct ThreadRow {
   uint64_t cpu_ns = 0;
 };
 
-// The scheduler's clock of one thread: its CPU time while recorded is last minus first.
-struct Runtime {
+struct Thread {
   size_t row = 0;
-  bool seen = false;
-  bool from_zero = false;  // born while recording
-  uint64_t last_ns = 0;
+  ThreadClock clock;
 };
 
 class ThreadReport : public TableReport {
@@ -45,7 +43,7 @@ class ThreadReport : public TableReport {
     if (!overflow) rows_.emplace_back();
     ++rows_[row].threads;
     if (!overflow) SetName(node, row);
-    threads_[node.id] = {row, false, node.birth_seen, 0};
+    threads_[node.id] = {row, ThreadClock::Begin(node.birth_seen)};
   }
 
   void OnNodeEnd(const Node& node) override {
@@ -69,14 +67,10 @@ class ThreadReport : public TableReport {
   void OnThreadRuntime(NodeId thread, uint64_t, uint64_t runtime_ns) override {
     const auto found = threads_.find(thread);
     if (found == threads_.end()) return;
-    Runtime& runtime = found->second;
-    ThreadRow& row = rows_[runtime.row];
-    if (runtime.seen || runtime.from_zero) {
-      row.cpu_ns += runtime_ns > runtime.last_ns ? runtime_ns - runtime.last_ns : 0;
-      row.has_cpu = true;
-    }
-    runtime.seen = true;
-    runtime.last_ns = std::max(runtime.last_ns, runtime_ns);
+    Thread& record = found->second;
+    ThreadRow& row = rows_[record.row];
+    row.has_cpu = row.has_cpu || record.clock.known;
+    row.cpu_ns += record.clock.Advance(runtime_ns);
   }
 
  protected:
@@ -142,7 +136,7 @@ class ThreadReport : public TableReport {
 
   std::vector<ThreadRow> rows_;
   size_t other_row_ = kNoRow;
-  std::unordered_map<NodeId, Runtime> threads_;
+  std::unordered_map<NodeId, Thread> threads_;
 };
 
 }  // namespace
