@@ -2,6 +2,7 @@
 // when it began, so it ends however fast the producers are.
 #include "record/kernel_drain.h"
 
+#include <algorithm>
 #include <cstring>
 #include <utility>
 
@@ -12,6 +13,8 @@ namespace {
 // ring gets its space back while a sweep goes on.
 constexpr size_t kBlockEvents = 16384;
 constexpr size_t kBlockSamples = 1024;
+// Above it, on x86_64 with five levels of page tables, no address is user space's.
+constexpr uint64_t kUserSpaceEnd = uint64_t{1} << 56;
 
 template <typename T>
 T Load(const T& shared) {
@@ -67,6 +70,11 @@ void KernelStream::Append(std::span<const uint8_t> record, DrainedBlock* block) 
     std::memcpy(sample.kernel_frames.data(), frames + user_count * sizeof(uint64_t),
                 kernel_count * sizeof(uint64_t));
   }
+  // A walk by frame pointers that meets code without them ends in whatever lay in the register.
+  const auto no_code = std::find_if(sample.user_frames.begin(), sample.user_frames.end(),
+                                    [](uint64_t frame) { return frame >= kUserSpaceEnd; });
+  sample.user_frames.erase(no_code, sample.user_frames.end());
+  sample.event.arg2 = sample.user_frames.size() | sample.kernel_frames.size() << 16;
   block->samples.push_back(std::move(sample));
 }
 
