@@ -37,28 +37,26 @@ void BindingTable::Close(NodeId thread, const Stack& stack, size_t index, uint64
   sink_.OnBinding(binding);
 }
 
+void BindingTable::Push(NodeId thread, const Entry& entry) {
+  Stack& stack = stacks_[thread];
+  if (stack.entries.size() >= kMaxBindingDepth) {
+    ++stack.overflow;
+  } else {
+    stack.entries.push_back(entry);
+    if (entry.node != 0) threads_[entry.node].push_back(thread);
+  }
+  Tell(thread, stack, entry.from_ns);
+}
+
 void BindingTable::Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source) {
-  Stack& stack = stacks_[thread];
-  if (stack.entries.size() >= kMaxBindingDepth) {
-    ++stack.overflow;
-  } else {
-    stack.entries.push_back({node, time_ns, source, Confidence::kObserved});
-    if (node != 0) threads_[node].push_back(thread);
-  }
-  Tell(thread, stack, time_ns);
+  Push(thread, {node, time_ns, source, Confidence::kObserved, 0});
 }
 
-void BindingTable::EnterUnknown(NodeId thread, uint64_t time_ns) {
-  Stack& stack = stacks_[thread];
-  if (stack.entries.size() >= kMaxBindingDepth) {
-    ++stack.overflow;
-  } else {
-    stack.entries.push_back({0, time_ns, Source::kApplication, Confidence::kUnknown});
-  }
-  Tell(thread, stack, time_ns);
+void BindingTable::EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns) {
+  Push(thread, {0, time_ns, Source::kApplication, Confidence::kUnknown, tag});
 }
 
-bool BindingTable::Leave(NodeId thread, NodeId node, uint64_t time_ns) {
+bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns) {
   const auto found = stacks_.find(thread);
   if (found == stacks_.end()) return false;
   Stack& stack = found->second;
@@ -69,7 +67,7 @@ bool BindingTable::Leave(NodeId thread, NodeId node, uint64_t time_ns) {
     return true;
   }
   for (size_t index = stack.entries.size(); index-- > 0;) {
-    if (stack.entries[index].node != node) continue;
+    if (stack.entries[index].node != node || stack.entries[index].tag != tag) continue;
     Close(thread, stack, index, time_ns);
     stack.entries.erase(stack.entries.begin() + static_cast<ptrdiff_t>(index));
     if (node != 0) Forget(node, thread);

@@ -21,11 +21,17 @@ class BindingTable {
   explicit BindingTable(GraphSink& sink) : sink_(sink) {}
 
   void Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source);
-  // The thread entered something that cannot be named (an ambiguous id).
-  void EnterUnknown(NodeId thread, uint64_t time_ns);
-  // Closes the innermost open binding of thread to node, wherever it stands in the stack; node 0 is
-  // one of EnterUnknown. False: there is none, which is a fact of the program and no error.
-  bool Leave(NodeId thread, NodeId node, uint64_t time_ns);
+  // The thread entered something that is no node: an id that is ambiguous or was never begun. `tag`
+  // finds it again at its leave.
+  void EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns);
+  // Closes the innermost open binding of thread to node, wherever it stands in the stack. False:
+  // there is none, which is a fact of the program and no error.
+  bool Leave(NodeId thread, NodeId node, uint64_t time_ns) {
+    return Remove(thread, node, 0, time_ns);
+  }
+  bool LeaveUnknown(NodeId thread, uint64_t tag, uint64_t time_ns) {
+    return Remove(thread, 0, tag, time_ns);
+  }
   // The node's life is over: no binding to it outlives it.
   void EndNode(NodeId node, uint64_t time_ns);
   // The thread exits or calls exec: everything on it ends.
@@ -44,6 +50,7 @@ class BindingTable {
     uint64_t from_ns = 0;
     Source source = Source::kApplication;
     Confidence confidence = Confidence::kObserved;
+    uint64_t tag = 0;            // of EnterUnknown
   };
   struct Stack {
     std::vector<Entry> entries;  // outermost first
@@ -51,6 +58,8 @@ class BindingTable {
     bool lost = false;           // beneath the entries may lie one whose enter was lost
     bool IsEmpty() const { return entries.empty() && overflow == 0 && !lost; }
   };
+  bool Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns);
+  void Push(NodeId thread, const Entry& entry);
   void Close(NodeId thread, const Stack& stack, size_t index, uint64_t time_ns);
   void Tell(NodeId thread, const Stack& stack, uint64_t time_ns);
   void Forget(NodeId node, NodeId thread);

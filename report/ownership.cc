@@ -284,7 +284,7 @@ void Ownership::OnComplete(const Edge& edge) {
   if (edge.type == EdgeType::kComplete) {
     io->complete_edge = edge.id;
     std::deque<Completion>& list = completions_[io->ring];
-    list.push_back({edge.src_time_ns, edge.src, edge.dst_thread, edge.id});
+    list.push_back({edge.dst_time_ns, edge.src, edge.dst_thread, edge.id});
     if (list.size() > kMaxThreadHistory) list.pop_front();
     return;
   }

@@ -96,6 +96,11 @@ class JoinContext {
   GraphSink& sink() { return sink_; }
   const GraphSummary& summary() const { return summary_; }
 
+  // Null for a stream that the recording does not know.
+  const StreamInfo* StreamOf(StreamId stream) const {
+    return stream < streams_.size() ? &streams_[stream] : nullptr;
+  }
+
   // --- threads ---
   ThreadTable& threads() { return threads_; }
   // The executing thread of an event, created at first sight. An event without start time

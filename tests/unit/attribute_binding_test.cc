@@ -105,9 +105,10 @@ TEST(Binding, UnknownEnterHidesWhatLiesBeneath) {
   Stacks told;
   BindingTable table(told);
   table.Enter(kThread, 7, 10, kApp);
-  table.EnterUnknown(kThread, 20);
+  table.EnterUnknown(kThread, 77, 20);
   EXPECT_EQ(table.Innermost(kThread), 0u);
-  EXPECT_TRUE(table.Leave(kThread, 0, 30));
+  EXPECT_FALSE(table.LeaveUnknown(kThread, 78, 25));
+  EXPECT_TRUE(table.LeaveUnknown(kThread, 77, 30));
   EXPECT_EQ(table.Innermost(kThread), 7u);
   EXPECT_TRUE(told.closed.empty());
 }

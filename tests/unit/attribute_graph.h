@@ -54,11 +54,12 @@ class TinyGraph {
     node.attributes.opcode = opcode;
     node.attributes.ring = kRing;
     const NodeId io = Add(node);
+    submits_[io] = submit_ns;
     KernelEdge(EdgeType::kSubmit, thread, io, submit_ns, submit_ns, thread);
     return io;
   }
   void Complete(NodeId io, NodeId thread, uint64_t time_ns) {
-    KernelEdge(EdgeType::kComplete, io, thread, time_ns, time_ns, thread);
+    KernelEdge(EdgeType::kComplete, io, thread, submits_.at(io), time_ns, thread);
     End(io, time_ns);
   }
   void End(NodeId node, uint64_t time_ns, NodeId thread = 0, NodeEnd end = NodeEnd::kObserved) {
@@ -214,6 +215,7 @@ class TinyGraph {
 
   std::unique_ptr<GraphSink> pass_;
   std::map<NodeId, Node> nodes_;
+  std::map<NodeId, uint64_t> submits_;
   std::vector<ThreadSlice> slices_;
   NodeId last_node_ = 0;
   EdgeId last_edge_ = 0;
