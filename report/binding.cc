@@ -78,7 +78,7 @@ bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t tim
   return false;
 }
 
-void BindingTable::EndNode(NodeId node, uint64_t time_ns) {
+void BindingTable::CloseNode(NodeId node, uint64_t time_ns, uint64_t tag) {
   const auto found = threads_.find(node);
   if (found == threads_.end()) return;
   std::vector<NodeId> threads = std::move(found->second);
@@ -92,7 +92,11 @@ void BindingTable::EndNode(NodeId node, uint64_t time_ns) {
     for (size_t index = stack.entries.size(); index-- > 0;) {
       if (stack.entries[index].node != node) continue;
       Close(thread, stack, index, time_ns);
-      stack.entries.erase(stack.entries.begin() + static_cast<ptrdiff_t>(index));
+      if (tag != 0) {
+        stack.entries[index] = {0, time_ns, Source::kApplication, Confidence::kUnknown, tag};
+      } else {
+        stack.entries.erase(stack.entries.begin() + static_cast<ptrdiff_t>(index));
+      }
     }
     Tell(thread, stack, time_ns);
     if (stack.IsEmpty()) stacks_.erase(at);

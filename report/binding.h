@@ -33,7 +33,10 @@ class BindingTable {
     return Remove(thread, 0, tag, time_ns);
   }
   // The node's life is over: no binding to it outlives it.
-  void EndNode(NodeId node, uint64_t time_ns);
+  void EndNode(NodeId node, uint64_t time_ns) { CloseNode(node, time_ns, 0); }
+  // The node's life is over without an end that was seen: who was bound to it works on for
+  // something that cannot be told, until a leave with that tag.
+  void LoseNode(NodeId node, uint64_t tag, uint64_t time_ns) { CloseNode(node, time_ns, tag); }
   // The thread exits or calls exec: everything on it ends.
   void EndThread(NodeId thread, uint64_t time_ns);
   // Enters or leaves of the thread may have been lost from from_ns on: what is open is `unknown`
@@ -50,7 +53,7 @@ class BindingTable {
     uint64_t from_ns = 0;
     Source source = Source::kApplication;
     Confidence confidence = Confidence::kObserved;
-    uint64_t tag = 0;            // of EnterUnknown
+    uint64_t tag = 0;  // of EnterUnknown
   };
   struct Stack {
     std::vector<Entry> entries;  // outermost first
@@ -60,6 +63,7 @@ class BindingTable {
   };
   bool Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns);
   void Push(NodeId thread, const Entry& entry);
+  void CloseNode(NodeId node, uint64_t time_ns, uint64_t tag);
   void Close(NodeId thread, const Stack& stack, size_t index, uint64_t time_ns);
   void Tell(NodeId thread, const Stack& stack, uint64_t time_ns);
   void Forget(NodeId node, NodeId thread);

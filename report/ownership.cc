@@ -201,7 +201,8 @@ void Ownership::DropOwner(NodeId node, NodeId request, uint64_t time_ns) {
   if (rest.to_ns != kForever) return;
   const auto at = std::find(rest.requests.begin(), rest.requests.end(), request);
   if (at == rest.requests.end()) return;
-  CloseOwners(node, &history->owners.back(), time_ns);
+  const bool over = history->complete_ns != 0 && history->complete_ns < time_ns;
+  CloseOwners(node, &history->owners.back(), over ? history->complete_ns : time_ns);
   rest.requests.erase(at);
   rest.from_ns = std::max(time_ns, rest.from_ns);
   if (!rest.requests.empty()) history->owners.push_back(rest);
@@ -283,6 +284,7 @@ void Ownership::OnComplete(const Edge& edge) {
   if (io == nullptr || io->kind != NodeKind::kIoRequest) return;
   if (edge.type == EdgeType::kComplete) {
     io->complete_edge = edge.id;
+    io->complete_ns = std::max(io->complete_ns, edge.dst_time_ns);
     std::deque<Completion>& list = completions_[io->ring];
     list.push_back({edge.dst_time_ns, edge.src, edge.dst_thread, edge.id});
     if (list.size() > kMaxThreadHistory) list.pop_front();

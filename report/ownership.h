@@ -87,6 +87,7 @@ struct NodeHistory {
   uint64_t submit_ns = 0;
   bool named = false;  // the application named the owner
   EdgeId complete_edge = 0;
+  uint64_t complete_ns = 0;  // its latest completion; its end may be told much later
   // resource: its last release
   uint64_t released_ns = 0;
   NodeId releaser = 0;

@@ -42,7 +42,8 @@ class Collector {
     for (const OwnerSpan& span : node->owners) {
       if (!std::binary_search(span.requests.begin(), span.requests.end(), id_)) continue;
       if (node->kind == NodeKind::kIoRequest) {
-        Add(span.from_ns, std::min(span.to_ns, node->died_ns), {Strand::Kind::kIo, id});
+        const uint64_t done_ns = node->complete_ns != 0 ? node->complete_ns : node->died_ns;
+        Add(span.from_ns, std::min(span.to_ns, done_ns), {Strand::Kind::kIo, id});
         continue;
       }
       for (const BoundSpan& bound : node->bound) {

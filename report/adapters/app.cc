@@ -3,11 +3,11 @@
 //
 // An id names the life that is open. Where an id is begun again while it is open, two things have
 // one name until as many ends as begins have come: what names it meanwhile is ambiguous, and both
-// lives end as `superseded`. An id that was never begun is taken at first sight only where its begin
-// can have been before the recording, and always for a resource, which needs no begin.
+// lives end as `superseded`. An id that was never begun is taken at first sight only where its
+// begin can have been before the recording, and always for a resource, which needs no begin.
 //
-// Own rings lose events too. From the first lost time on, what the threads of that ring are bound to
-// is unknown until they enter or leave anew.
+// Own rings lose events too. From the first lost time on, what the threads of that ring are bound
+// to is unknown until they enter or leave anew.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -94,8 +94,8 @@ class AppAdapter : public JoinAdapter {
   void EndLife(const AppKey& key, uint64_t time_ns, NodeId thread, NodeEnd end);
   void EdgeBetween(ThreadRecord& thread, const Event& event);
   void NameIo(ThreadRecord& thread, const Event& event, EdgeType type, bool from_io);
-  void AddOrphan(const Event& event, EdgeType type, NodeId node, NodeId thread,
-                 OrphanReason reason, std::string proof);
+  void AddOrphan(const Event& event, EdgeType type, NodeId node, NodeId thread, OrphanReason reason,
+                 std::string proof);
   void OrphanUnnamed(const Event& event, EdgeType type, NodeId thread, const Named& named);
   void ApplyDoubts(uint64_t before_ns);
   void Part(ThreadRecord& thread, uint64_t time_ns);
@@ -165,8 +165,7 @@ void AppAdapter::Apply(const Event& event) {
   }
 }
 
-AppAdapter::Named AppAdapter::Resolve(ThreadRecord& thread, const AppKey& key,
-                                      const Event& event) {
+AppAdapter::Named AppAdapter::Resolve(ThreadRecord& thread, const AppKey& key, const Event& event) {
   Named named;
   named.key = key;
   if (const Life* life = lives_.Find(key)) {
@@ -199,10 +198,10 @@ void AppAdapter::Begin(ThreadRecord& thread, const AppKey& key, const Event& eve
       open = life->open + 1;
       rival = life->node.id;
     }
-    EndLife(key, event.time_ns, 0, NodeEnd::kSuperseded);
+    bindings_.LoseNode(life->node.id, TagOf(key), event.time_ns);
+    lives_.End(key, event.time_ns, 0, NodeEnd::kSuperseded);
   }
-  Life& life =
-      lives_.Begin(key, event.time_ns, context_.NodeOf(thread), event.name, true);
+  Life& life = lives_.Begin(key, event.time_ns, context_.NodeOf(thread), event.name, true);
   life.open = open;
   life.contested = open > 1;
   life.rival = rival;
@@ -336,11 +335,10 @@ void AppAdapter::OnBreak(BreakId, const Break& lost) {
                        return entry.first < kVerbCount && binding_verbs_.test(entry.first);
                      });
   if (!binds) return;
-  doubts_.insert(std::upper_bound(doubts_.begin(), doubts_.end(), doubt,
-                                  [](const Doubt& a, const Doubt& b) {
-                                    return a.from_ns < b.from_ns;
-                                  }),
-                 doubt);
+  doubts_.insert(
+      std::upper_bound(doubts_.begin(), doubts_.end(), doubt,
+                       [](const Doubt& a, const Doubt& b) { return a.from_ns < b.from_ns; }),
+      doubt);
 }
 
 // Breaks are told before the events around them; each takes effect at its first lost time.

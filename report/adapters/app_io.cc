@@ -38,8 +38,7 @@ void IoReferences::Orphaned(const IoReference& reference, OrphanReason reason, s
   context_.AddOrphan(&orphan);
 }
 
-void IoReferences::Join(const IoReference& reference, const IoRequestView& view,
-                        const char* rule) {
+void IoReferences::Join(const IoReference& reference, const IoRequestView& view, const char* rule) {
   Edge edge;
   edge.type = reference.type;
   edge.source = Source::kApplication;
@@ -139,10 +138,10 @@ void IoReferences::OnComplete(const IoRequestView& view) {
 }
 
 void IoReferences::WithoutCompletion(const IoReference& reference) {
-  const auto open = context_.io_requests == nullptr
-                        ? std::vector<IoRequestView>{}
-                        : context_.io_requests->FindIoRequests(reference.tgid, reference.fd,
-                                                               reference.user_data);
+  const auto open =
+      context_.io_requests == nullptr
+          ? std::vector<IoRequestView>{}
+          : context_.io_requests->FindIoRequests(reference.tgid, reference.fd, reference.user_data);
   uint64_t since_ns = reference.time_ns;
   for (const IoRequestView& view : open) since_ns = std::min(since_ns, view.submit_ns);
   if (open.empty()) since_ns = context_.header().t0_ns;
@@ -224,7 +223,8 @@ void IoReferences::Finish() {
   for (const auto& [key, names] : pending_) open.insert(open.end(), names.begin(), names.end());
   std::sort(open.begin(), open.end(), [](const IoReference& a, const IoReference& b) {
     if (a.time_ns != b.time_ns) return a.time_ns < b.time_ns;
-    return std::pair(a.event.stream, a.event.sequence) < std::pair(b.event.stream, b.event.sequence);
+    return std::pair(a.event.stream, a.event.sequence) <
+           std::pair(b.event.stream, b.event.sequence);
   });
   for (const IoReference& reference : open) {
     const Loss loss = context_.breaks().Lost(reference.time_ns, UINT64_MAX, submits_, 0);

@@ -24,8 +24,8 @@ inline constexpr size_t kMaxUntaken = 1 << 16;
 // An edge of the application with one end named; the other end is an io_uring request.
 struct IoReference {
   EdgeType type = EdgeType::kSubmit;
-  NodeId node = 0;      // the named end
-  NodeId thread = 0;    // that told it
+  NodeId node = 0;    // the named end
+  NodeId thread = 0;  // that told it
   EventRef event;
   uint64_t time_ns = 0;
   uint32_t tgid = 0;
@@ -58,7 +58,7 @@ class IoReferences {
   struct Untaken {
     std::vector<IoRequestView> views;  // of which `taken` were named, nobody knows which
     size_t taken = 0;
-    bool overflowed = false;           // there were more
+    bool overflowed = false;  // there were more
   };
   void OnSubmit(const IoRequestView& view);
   void OnComplete(const IoRequestView& view);

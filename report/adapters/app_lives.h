@@ -59,7 +59,7 @@ class LifeTable {
 
   JoinContext& context_;
   std::unordered_map<AppKey, Life, AppKeyHash> lives_;
-  std::deque<std::pair<NodeId, AppKey>> by_birth_;  // also of lives that have ended since
+  std::deque<std::pair<NodeId, AppKey>> by_birth_;          // also of lives that have ended since
   std::unordered_map<AppKey, uint32_t, AppKeyHash> ended_;  // last generation
   std::deque<AppKey> ended_order_;
   uint32_t floor_ = 0;  // highest generation that was forgotten

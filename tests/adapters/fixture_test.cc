@@ -121,7 +121,7 @@ INSTANTIATE_TEST_SUITE_P(Adapters, Fixture, testing::ValuesIn(Fixtures()),
                          [](const auto& fixture) { return fixture.param.stem().string(); });
 
 TEST(Fixtures, CoverEveryAdapterWithRules) {
-  for (const std::string stem : {"sched", "io_uring", "futex"}) {
+  for (const std::string stem : {"sched", "io_uring", "futex", "app"}) {
     const auto paths = Fixtures();
     EXPECT_TRUE(std::any_of(paths.begin(), paths.end(), [&](const std::filesystem::path& path) {
       return path.filename().string().starts_with(stem);

@@ -74,6 +74,18 @@ TEST(Binding, EndOfTheNodeEndsItsBindings) {
   EXPECT_FALSE(table.Leave(kThread, 7, 40));
 }
 
+TEST(Binding, LostEndOfANodeLeavesSomethingUnknownOnTop) {
+  Stacks told;
+  BindingTable table(told);
+  table.Enter(kThread, 6, 5, kApp);
+  table.Enter(kThread, 7, 10, kApp);
+  table.LoseNode(7, 99, 20);
+  EXPECT_EQ(told.last, "6 0? ");
+  EXPECT_EQ(told.closed, (Closed{"7@1 10-20"}));
+  EXPECT_TRUE(table.LeaveUnknown(kThread, 99, 30));
+  EXPECT_EQ(told.last, "6 ");
+}
+
 TEST(Binding, DoubtSplitsWhatIsOpenAndStaysBeneath) {
   Stacks told;
   BindingTable table(told);
