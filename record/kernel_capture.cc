@@ -420,7 +420,7 @@ Result<void> KernelCaptureImpl::Attach() {
   for (const ChosenProgram& chosen : programs_) {
     if (bpf_program__type(chosen.program) == BPF_PROG_TYPE_PERF_EVENT) continue;
     const auto type = bpf_program__expected_attach_type(chosen.program);
-    if (type != BPF_TRACE_RAW_TP) continue;  // Iterators run on demand.
+    if (type != BPF_TRACE_RAW_TP) continue;          // Iterators run on demand.
     if (chosen.name.starts_with("app__")) continue;  // In-process rings attach their own.
     bpf_link* link = bpf_program__attach(chosen.program);
     if (link == nullptr) {
