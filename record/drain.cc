@@ -119,6 +119,9 @@ double DrainThread::SweepOnce() {
   for (EventSource* source : sources_) complete_ &= source->Sweep(*sink_);
   RoundMark mark;
   mark.final_ns = before_ns;
+  for (const EventSource* source : sources_) {
+    mark.final_ns = std::min(mark.final_ns, source->FinalNs());
+  }
   for (EventSource* source : sources_) source->AppendCounters(&mark.counters);
   last_mark_ = mark;
   if (complete_) queue_->PutMark(std::move(mark));

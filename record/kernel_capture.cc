@@ -419,6 +419,7 @@ Result<void> KernelCaptureImpl::Attach() {
   last_poll_ns_ = NowNs();
   for (const ChosenProgram& chosen : programs_) {
     if (bpf_program__type(chosen.program) == BPF_PROG_TYPE_PERF_EVENT) continue;
+    if (chosen.name.starts_with("app__")) continue;  // AppRings attaches them.
     const auto type = bpf_program__expected_attach_type(chosen.program);
     if (type != BPF_TRACE_RAW_TP) continue;          // Iterators run on demand.
     if (chosen.name.starts_with("app__")) continue;  // In-process rings attach their own.

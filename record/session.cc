@@ -20,6 +20,7 @@
 #include <vector>
 
 #include "bpf/event.h"
+#include "record/app_rings.h"
 #include "record/clock.h"
 #include "record/command.h"
 #include "record/drain.h"
@@ -27,6 +28,7 @@
 #include "record/mappings.h"
 #include "record/output.h"
 #include "record/privileges.h"
+#include "record/procfs.h"
 #include "record/progress.h"
 #include "record/session_header.h"
 #include "record/symbol_copy.h"
@@ -69,6 +71,8 @@ class Session {
   void WatchEnds();
   void OpenGate();
   void AddArmedObjects(uint64_t existed_before_ns);
+  void AddApps();
+  void PrintNotices();
   bool IsTarget(uint32_t tid, uint32_t tgid) const;
   void Stop(std::string reason);
   void OnSignal(int number);
@@ -91,6 +95,7 @@ class Session {
   std::unique_ptr<Command> command_;
   CountingStreams streams_;
   std::unique_ptr<KernelCapture> capture_;
+  std::unique_ptr<AppRings> apps_;  // null where the adapter is not asked for
   std::atomic<bool> output_refused_ = false;
   MappingWatch mappings_;
   std::unique_ptr<SymbolCopy> symbols_;
@@ -156,6 +161,11 @@ Result<void> Session::Arm() {
   capture_ = std::move(*capture);
   symbols_ = std::make_unique<SymbolCopy>(options_.raw_keys ? 0 : capture_->kernel_base());
   CPROF_RETURN_IF_ERROR(capture_->Attach());
+  if (std::find(kernel.adapters.begin(), kernel.adapters.end(), "app") != kernel.adapters.end()) {
+    auto apps = AppRings::Open(capture_->object(), streams_, {options_.inherit});
+    if (!apps) return apps.error();
+    apps_ = std::move(*apps);
+  }
   if (targets_.AllEnded()) {
     return Error{"the target ended before the recording began", "is the PID still right?"};
   }
@@ -185,8 +195,9 @@ void Session::StartThreads(std::unique_ptr<Writer> writer) {
   queue_ = std::make_unique<WriteQueue>(std::move(writer));
   recorder_ = std::make_unique<RecorderSource>(streams_);
   sink_ = std::make_unique<WatchingSink>(queue_.get(), &mappings_, symbols_.get(), wake_fd_);
-  drain_ = std::make_unique<DrainThread>(std::vector<EventSource*>{recorder_.get(), capture_.get()},
-                                         sink_.get(), queue_.get());
+  std::vector<EventSource*> sources = {recorder_.get(), capture_.get()};
+  if (apps_ != nullptr) sources.push_back(apps_.get());
+  drain_ = std::make_unique<DrainThread>(std::move(sources), sink_.get(), queue_.get());
   loop_.Add(queue_->failure_fd(), true, [this] {
     Stop(output_refused_ ? "the output refused" : "the recording has reached --max-size");
   });
@@ -256,10 +267,34 @@ void Session::OpenGate() {
   recorder_->Add(event);
   begin_ns_ = MonotonicNs();
   capture_->OpenGate();
+  AddApps();
   AddArmedObjects(begin_ns_);
   state_ = State::kRecording;
   if (options_.duration_s > 0) {
     end_ns_ = begin_ns_ + static_cast<uint64_t>(options_.duration_s * 1e9);
+  }
+}
+
+// In-process rings have no gate: their flag goes up when the gate has opened, and falls when it
+// closes. What targets execute later makes itself heard.
+void Session::AddApps() {
+  if (apps_ == nullptr) return;
+  std::vector<uint32_t> tgids = target_tgids_;
+  for (const uint32_t tid : targets_.tids()) {
+    if (const auto ids = ReadTaskIds(tid)) tgids.push_back(ids->tgid);
+  }
+  if (options_.system_wide) tgids = ListProcesses();
+  for (const uint32_t tgid : tgids) {
+    if (tgid != static_cast<uint32_t>(getpid())) (void)apps_->AddProcess(tgid).has_value();
+  }
+  PrintNotices();
+}
+
+void Session::PrintNotices() {
+  if (apps_ == nullptr) return;
+  for (const std::string& notice : apps_->TakeNotices()) {
+    progress_.Clear();
+    std::fprintf(stderr, "cprof: warning: %s\n", notice.c_str());
   }
 }
 
@@ -269,6 +304,7 @@ void Session::Stop(std::string reason) {
   state_ = State::kDraining;
   reason_ = std::move(reason);
   capture_->CloseGate();
+  if (apps_ != nullptr) apps_->Disarm();
   stop_ns_ = MonotonicNs();
   if (!was_open) return;
   Event event;
@@ -309,6 +345,7 @@ void Session::Tick() {
   if (state_ == State::kRecording && now_ns >= end_ns_) Stop("the duration is over");
   if (targets_.AllEnded()) Stop("all targets have ended");
   if (state_ == State::kRecording) WriteMappings(false);
+  PrintNotices();
   if (now_ns >= abort_ns_ && !written_) {
     // The writer hangs in the kernel, on a pipe that nobody reads. Whole chunks are out.
     progress_.Clear();
