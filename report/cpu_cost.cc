@@ -1,10 +1,11 @@
 // Brackets between two readings of a thread's CPU time, and each request's part of them.
 //
 // sum_exec_runtime is exact but read only now and then; switch times are there for every slice but
-// are another figure. In a bracket that used D ns of CPU and ran N ns by switch times, a request
-// that had the thread for x of the N gets D * x / N. What it can have been at most is x and at
-// least what is left of D when all others took all of theirs, each give or take the skew of the
-// switches. A bracket that one request filled alone is exact.
+// are another figure. A bracket used D ns of CPU and ran N ns by switch times, and a request had
+// the thread for x of the N, coming onto the CPU s of S times. Where D is more than N, the rest is
+// what switches cost, and the request gets x and its s of the S switches; where D is less,
+// interrupts or a hypervisor took part of the N, and it gets D * x / N. A bracket that one request
+// filled alone is exact.
 #include "report/cpu_cost.h"
 
 #include <algorithm>
@@ -32,7 +33,9 @@ void CpuCost::AddSlice(const ThreadSlice& slice) {
     const uint64_t part_ns = Overlap(slice.from_ns, slice.to_ns, bracket->from_ns, bracket->to_ns);
     if (part_ns != 0) {
       (running ? bracket->run_ns : bracket->unknown_ns) += part_ns;
-      ++bracket->slices;
+    }
+    if (running && bracket->from_ns <= slice.from_ns && slice.from_ns < bracket->to_ns) {
+      ++bracket->switches;
     }
     if (bracket->from_ns <= slice.from_ns) break;
   }
@@ -59,7 +62,7 @@ void CpuCost::EndThread(NodeId thread) {
 }
 
 void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
-                   uint64_t to_ns, bool sure) {
+                   uint64_t to_ns, bool sure, bool comes) {
   for (size_t index = account.brackets.size(); index-- > 0;) {
     Bracket& bracket = account.brackets[index];
     const uint64_t part_ns = Overlap(from_ns, to_ns, bracket.from_ns, bracket.to_ns);
@@ -69,11 +72,12 @@ void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint
         return entry.thread == thread && entry.bracket == number;
       });
       if (use == uses.rend()) {
-        uses.push_back({thread, number, 0, 0});
+        uses.push_back({thread, number, 0, 0, 0});
         ++bracket.users;
         use = uses.rbegin();
       }
       (sure ? use->run_ns : use->unsure_ns) += part_ns;
+      if (comes && bracket.from_ns <= from_ns) ++use->switches;
     }
     if (bracket.from_ns <= from_ns) return;
   }
@@ -95,12 +99,13 @@ std::vector<CpuCost::Use> CpuCost::Measure(const Ownership& graph,
       const bool running = slice->state == ThreadState::kRunning;
       if (!running && slice->state != ThreadState::kUnknown) continue;
       Take(account, uses, piece.thread, std::max(slice->from_ns, piece.from_ns),
-           std::min(slice->to_ns, piece.to_ns), sure && running);
+           std::min(slice->to_ns, piece.to_ns), sure && running,
+           running && slice->from_ns >= piece.from_ns);
     }
     // The slice that is still open; see StepSlice in wall.cc.
     if (thread->covered_ns < piece.to_ns && thread->last_state == ThreadState::kRunnable) {
       Take(account, uses, piece.thread, std::max(thread->covered_ns, piece.from_ns), piece.to_ns,
-           sure);
+           sure, thread->covered_ns >= piece.from_ns);
     }
   }
   return uses;
@@ -116,44 +121,54 @@ bool CpuCost::IsReady(const std::vector<Use>& uses) const {
   });
 }
 
+void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
+  if (!bracket.closed) {
+    cost->value += use.run_ns;
+    cost->high += use.run_ns + use.unsure_ns;
+    return;
+  }
+  const uint64_t used_ns = bracket.used_ns;
+  const uint64_t ran_ns = std::max(bracket.run_ns, use.run_ns);
+  const uint64_t others_ns = ran_ns - use.run_ns + bracket.unknown_ns;
+  if (others_ns == 0 && use.run_ns != 0) {
+    cost->value += used_ns;
+    cost->low += used_ns;
+    cost->high += used_ns;
+    return;
+  }
+  uint64_t value_ns = use.run_ns, low_ns = use.run_ns, high_ns = use.run_ns;
+  if (used_ns >= ran_ns) {
+    const auto rest_ns = static_cast<double>(SaturatingSub(used_ns, ran_ns + bracket.unknown_ns));
+    const uint64_t all = std::max({bracket.switches, use.switches, uint64_t{1}});
+    const double share = static_cast<double>(use.switches) / static_cast<double>(all);
+    value_ns += static_cast<uint64_t>(rest_ns * share);
+    high_ns += static_cast<uint64_t>(rest_ns * std::min(1.0, share * kSwitchCostSpread));
+  } else {
+    const double share = static_cast<double>(use.run_ns) / static_cast<double>(ran_ns);
+    value_ns = static_cast<uint64_t>(share * static_cast<double>(used_ns));
+    low_ns = SaturatingSub(used_ns, others_ns);
+  }
+  high_ns = std::min(used_ns, high_ns + use.unsure_ns);
+  low_ns = std::min(low_ns, high_ns);
+  cost->value += std::clamp(value_ns, low_ns, high_ns);
+  cost->low += low_ns;
+  cost->high += high_ns;
+}
+
 Cost CpuCost::Divide(NodeId request, const std::vector<Use>& uses) {
   Cost cost;
   cost.request = request;
   cost.kind = "cpu_ns";
+  const Bracket forgotten;
   for (const Use& use : uses) {
     const auto found = accounts_.find(use.thread);
     if (found == accounts_.end() || use.bracket < found->second.first) {
-      cost.value += use.run_ns;
-      cost.high += use.run_ns + use.unsure_ns;
+      Add(forgotten, use, &cost);
       continue;
     }
     Bracket& bracket = found->second.brackets[use.bracket - found->second.first];
     --bracket.users;
-    const uint64_t skew_ns = (uint64_t{bracket.slices} + 1) * kSwitchSkewNs;
-    const uint64_t most_ns = use.run_ns + use.unsure_ns + skew_ns;
-    if (!bracket.closed) {
-      cost.value += use.run_ns;
-      cost.high += most_ns;
-      continue;
-    }
-    const uint64_t ran_ns = std::max(bracket.run_ns, use.run_ns);
-    const uint64_t others_ns = ran_ns - use.run_ns + bracket.unknown_ns;
-    if (others_ns == 0 && use.run_ns != 0) {
-      cost.value += bracket.used_ns;
-      cost.low += bracket.used_ns;
-      cost.high += bracket.used_ns;
-      continue;
-    }
-    const double share =
-        ran_ns == 0 ? 0.0 : static_cast<double>(use.run_ns) / static_cast<double>(ran_ns);
-    const uint64_t high_ns = std::min(bracket.used_ns, most_ns);
-    const uint64_t low_ns =
-        use.run_ns == 0 ? 0
-                        : std::min(high_ns, SaturatingSub(bracket.used_ns, others_ns + skew_ns));
-    const auto value_ns = static_cast<uint64_t>(share * static_cast<double>(bracket.used_ns));
-    cost.value += std::clamp(value_ns, low_ns, high_ns);
-    cost.low += low_ns;
-    cost.high += high_ns;
+    Add(bracket, use, &cost);
   }
   return cost;
 }
