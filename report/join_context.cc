@@ -1,5 +1,7 @@
 // The services of the join pass for its adapters: threads, nodes, edges, orphans.
 #include <algorithm>
+#include <charconv>
+#include <string_view>
 #include <utility>
 
 #include "report/adapters/adapter.h"
@@ -27,6 +29,24 @@ JoinContext::JoinContext(const SessionHeader& header, const StringTable& strings
                          const JoinOptions& options, GraphSink& sink)
     : header_(header), strings_(strings), options_(options), sink_(sink) {
   summary_.orphans_by_reason.resize(static_cast<size_t>(OrphanReason::kUnexplained) + 1);
+  ReadFilters();
+}
+
+void JoinContext::ReadFilters() {
+  constexpr std::string_view kTids = "tid in ";
+  for (const auto& [name, value] : header_.attributes) {
+    if (!name.starts_with("filter.")) continue;
+    if (value.starts_with("cpu in ")) cpus_left_out_ = true;
+    if (value == "children left out") children_left_out_ = true;
+    if (!value.starts_with(kTids)) continue;
+    std::string_view rest = std::string_view(value).substr(kTids.size());
+    while (!rest.empty()) {
+      uint32_t tid = 0;
+      std::from_chars(rest.data(), rest.data() + rest.size(), tid);
+      target_tids_.push_back(tid);
+      rest.remove_prefix(std::min(rest.find(','), rest.size() - 1) + 1);
+    }
+  }
 }
 
 JoinContext::~JoinContext() = default;
@@ -123,7 +143,9 @@ void JoinContext::RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd e
 
 bool JoinContext::IsFollowed(const ThreadKey& key) const {
   if (key.tid == 0) return false;
-  if (header_.system_wide || header_.target_tgids.empty()) return true;
+  if (std::find(target_tids_.begin(), target_tids_.end(), key.tid) != target_tids_.end())
+    return true;
+  if (header_.system_wide || (header_.target_tgids.empty() && target_tids_.empty())) return true;
   return std::find(header_.target_tgids.begin(), header_.target_tgids.end(), key.tgid) !=
          header_.target_tgids.end();
 }

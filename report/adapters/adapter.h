@@ -126,6 +126,10 @@ class JoinContext {
   void RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd end);
   // Whether the recording holds the thread's own events; see followed in ThreadRecord.
   bool IsFollowed(const ThreadKey& key) const;
+  // The recording left out whole CPUs, so that anything may have happened there unseen.
+  bool cpus_left_out() const { return cpus_left_out_; }
+  // Threads and processes that targets created were left out.
+  bool children_left_out() const { return children_left_out_; }
   // The scope of user-space keys of this thread's process image, with or without a domain.
   Scope ImageScope(const ThreadRecord& thread, StringId domain) const;
 
@@ -164,7 +168,13 @@ class JoinContext {
   // Removes records whose tid has been given to another thread since.
   void RemoveStaleThreads(uint64_t time_ns);
 
+  // Reads the filter.<n> facts of the header.
+  void ReadFilters();
+
   const SessionHeader header_;
+  std::vector<uint32_t> target_tids_;
+  bool cpus_left_out_ = false;
+  bool children_left_out_ = false;
   const StringTable& strings_;
   const JoinOptions options_;
   GraphSink& sink_;

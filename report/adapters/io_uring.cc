@@ -224,6 +224,16 @@ bool IoUringAdapter::AttributesAgree(const Life& life, const Event& event) {
 Verdict IoUringAdapter::CheckObject(const Life& life, const Event& event) {
   Verdict verdict;
   const BreakTable& breaks = context_.breaks();
+  if (context_.cpus_left_out()) {
+    // Ends and births on those CPUs are as unseen as lost ones, and nobody counted them.
+    const Ring& ring = *rings_[life.ring];
+    verdict.join = AttributesAgree(life, event) && ring.user_data.IsUnique(ring.most_open, {});
+    verdict.confidence = Confidence::kReconstructed;
+    verdict.rule = "user-data-unique";
+    verdict.reason = OrphanReason::kFiltered;
+    verdict.proof = "not all CPUs are recorded";
+    return verdict;
+  }
   if (!breaks.MayOverlap(life.submit_ns, event.time_ns)) {
     if (AttributesAgree(life, event)) return verdict;
     verdict.join = false;
@@ -394,6 +404,9 @@ Verdict IoUringAdapter::WhyOpen(const Life& life, uint64_t until_ns, bool must_h
   } else if (life.maybe_ended) {
     verdict.reason = OrphanReason::kAmbiguous;
     verdict.proof = "an overflow that several requests may own";
+  } else if (context_.cpus_left_out()) {
+    verdict.reason = OrphanReason::kFiltered;
+    verdict.proof = "not all CPUs are recorded";
   } else if (must_have_ended) {
     verdict.proof = "the object was used again without a completion";
   } else {
@@ -439,6 +452,10 @@ void IoUringAdapter::OrphanWithoutLife(const Event& event, const LifeTable::Obje
       context_.breaks().Lost(object.last_ns, event.time_ns, births_, SignatureBit(event.key.lo));
   if (births.any) {
     AddTakeUpOrphan(event, 0, OrphanReason::kInCoverageBreak, BreakNames(births.breaks));
+    return;
+  }
+  if (context_.cpus_left_out()) {
+    AddTakeUpOrphan(event, 0, OrphanReason::kFiltered, "not all CPUs are recorded");
     return;
   }
   const Ring& ring = *rings_[RingOf(event.key2.lo, event.time_ns)];

@@ -99,7 +99,7 @@ void IoUringAdapter::CqWait(const Event& event) {
 void IoUringAdapter::Resume(Ring& ring, uint64_t now_ns) {
   const EmptyPoint& empty = ring.empty;
   const Loss loss = context_.breaks().Lost(empty.time_ns, now_ns, queue_, SignatureBit(ring.key));
-  if (loss.any) return;
+  if (loss.any || context_.cpus_left_out()) return;
   Edge edge;
   edge.type = EdgeType::kResume;
   edge.src = empty.node;

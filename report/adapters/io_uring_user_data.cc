@@ -36,6 +36,12 @@ Verdict IoUringAdapter::CheckUserData(const Life& life, const Event& event, cons
   verdict.rule = rule;
   const Ring& ring = *rings_[life.ring];
   const BreakTable& breaks = context_.breaks();
+  if (context_.cpus_left_out()) {
+    verdict.join = false;
+    verdict.reason = OrphanReason::kFiltered;
+    verdict.proof = "not all CPUs are recorded";
+    return verdict;
+  }
   if (ring.preexisting && ring.user_data.repeats_while_open()) {
     verdict.join = false;
     verdict.reason = OrphanReason::kAmbiguous;
@@ -85,6 +91,8 @@ void IoUringAdapter::OrphanWithoutCandidate(const Event& event) {
       context_.breaks().Lost(ring.born_ns, event.time_ns, births_, SignatureBit(ring.key));
   if (births.any) {
     AddTakeUpOrphan(event, 0, OrphanReason::kInCoverageBreak, BreakNames(births.breaks));
+  } else if (context_.cpus_left_out()) {
+    AddTakeUpOrphan(event, 0, OrphanReason::kFiltered, "not all CPUs are recorded");
   } else if (ring.preexisting &&
              !context_.breaks().Lost(0, event.time_ns, creates_, SignatureBit(ring.key)).any) {
     AddTakeUpOrphan(event, 0, OrphanReason::kBeforeRecording,

@@ -145,6 +145,7 @@ void SchedAdapter::Switch(const Event& event) {
 
 bool SchedAdapter::IsDoubtful(const ThreadRecord& thread, ThreadState state, uint64_t from_ns,
                               uint64_t to_ns) {
+  if (context_.cpus_left_out() && state != ThreadState::kRunning) return true;
   if (!context_.breaks().MayOverlap(from_ns, to_ns)) return false;
   // The thread that leaves a CPU stands in no signature; that it left can be lost on its CPU only.
   if (state == ThreadState::kRunning) {
@@ -253,6 +254,8 @@ void SchedAdapter::SwitchIn(ThreadRecord& thread, const Event& event) {
                   : Loss{};
       if (loss.any) {
         DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
+      } else if (context_.cpus_left_out()) {
+        DropWake(thread, OrphanReason::kFiltered, "not all CPUs are recorded");
       } else {
         DropWake(thread, OrphanReason::kUnexplained, "the wakee was seen not to block");
       }
@@ -277,6 +280,11 @@ void SchedAdapter::EndBlock(ThreadRecord& thread, const Event& event) {
   }
   const Loss loss =
       context_.breaks().Lost(wake.time_ns, now_ns, waking_and_switch_, SignatureOf(thread.key));
+  if (context_.cpus_left_out()) {
+    DropWake(thread, OrphanReason::kFiltered, "not all CPUs are recorded");
+    if (saw_block) TellBlock(thread, now_ns, nullptr);
+    return;
+  }
   if (loss.any) {
     // No attribute of a waking could confirm it, so a touched one makes no edge.
     DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
@@ -320,7 +328,8 @@ void SchedAdapter::Fork(const Event& event) {
     child->birth_seen = true;
     child->parent = parent_node;
   }
-  child->followed = key.tid != 0 && (parent.followed || context_.IsFollowed(key));
+  const bool inherits = parent.followed && !context_.children_left_out();
+  child->followed = key.tid != 0 && (inherits || context_.IsFollowed(key));
   if (child->comm[0] == '\0') child->comm = parent.comm;
   if (child->state == ThreadState::kUnknown) {
     Enter(*child, ThreadState::kRunnable, event.time_ns, event.stream);
