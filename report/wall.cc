@@ -77,8 +77,11 @@ class WallWalk {
   void StepChild();
   void TakeUp(NodeId thread, NodeId node);
   void Follow(const HandOver& hand_over);
-  const HandOver* LatestHandOver(NodeId thread, NodeId node, uint64_t* time_ns) const;
-  bool IsStillWaiting(const NodeHistory& node, NodeId id, const HandOver& hand_over) const;
+  const HandOver* LatestHandOver(NodeId thread, NodeId node, uint64_t* time_ns,
+                                 BoundSpan* busy) const;
+  bool IsBlockedAt(NodeId id, uint64_t time_ns) const;
+  bool IsStillWaiting(const NodeHistory& node, NodeId id, const HandOver& hand_over,
+                      BoundSpan* busy) const;
   void FallBack();
   void SortActivities();
 
@@ -353,32 +356,53 @@ void WallWalk::StepChild() {
   }
 }
 
-// A hand-over is still waiting at now if nobody else took the node up since; the giver may still be
-// at work for it.
-bool WallWalk::IsStillWaiting(const NodeHistory& node, NodeId id, const HandOver& hand_over) const {
+// Whether the thread was blocked at time_ns: then it waited in place for what came.
+bool WallWalk::IsBlockedAt(NodeId id, uint64_t time_ns) const {
+  const ThreadHistory* thread = graph_.FindThread(id);
+  if (thread == nullptr) return true;
+  const auto slice =
+      std::lower_bound(thread->slices.begin(), thread->slices.end(), time_ns,
+                       [](const ThreadSlice& entry, uint64_t t) { return entry.to_ns < t; });
+  return slice == thread->slices.end() || slice->from_ns > time_ns ||
+         slice->state == ThreadState::kBlocked || slice->state == ThreadState::kUnknown;
+}
+
+// A hand-over is still waiting at now if nobody took the node up since. Who was bound to it already
+// took nothing up, unless it waited in place; it may take a while to leave: *busy and its leave.
+bool WallWalk::IsStillWaiting(const NodeHistory& node, NodeId id, const HandOver& hand_over,
+                              BoundSpan* busy) const {
   size_t looked = 0;
   for (auto span = node.bound.rbegin(); span != node.bound.rend() && looked < kMaxLookBack;
        ++span, ++looked) {
     if (span->from_ns >= now_ns_ || span->to_ns <= hand_over.time_ns) continue;
-    const bool giver = span->thread == hand_over.thread && hand_over.src == id &&
-                       span->from_ns <= hand_over.time_ns;
-    if (!giver) return false;
+    if (span->from_ns > hand_over.time_ns) return false;
+    if (span->thread == hand_over.thread) {
+      // The giver may stay at work for what it gave away. Others tell here what they took up.
+      if (hand_over.src != id) return false;
+      continue;
+    }
+    if (IsBlockedAt(span->thread, hand_over.time_ns)) return false;
+    if (span->to_ns > busy->to_ns) *busy = *span;
   }
   return true;
 }
 
 // The hand-over that `thread` took up at now by beginning to work for `node`: the latest one, since
 // work begins when the last thing it needs is there. *time_ns: since when it waited.
-const HandOver* WallWalk::LatestHandOver(NodeId thread, NodeId node, uint64_t* time_ns) const {
+const HandOver* WallWalk::LatestHandOver(NodeId thread, NodeId node, uint64_t* time_ns,
+                                         BoundSpan* busy) const {
   const HandOver* best = nullptr;
   const NodeHistory* history = graph_.FindNode(node);
   if (history == nullptr) return nullptr;
   const auto after =
       std::upper_bound(history->in.begin(), history->in.end(), now_ns_,
                        [](uint64_t t, const HandOver& hand_over) { return t < hand_over.time_ns; });
-  if (after != history->in.begin() && IsStillWaiting(*history, node, *std::prev(after))) {
+  *busy = {0, 0, 0};
+  BoundSpan at_work{0, 0, 0};
+  if (after != history->in.begin() && IsStillWaiting(*history, node, *std::prev(after), &at_work)) {
     best = &*std::prev(after);
     *time_ns = best->time_ns;
+    *busy = at_work;
   }
   // Programs also tell what they resume just after they enter the node it belongs to.
   uint64_t left_ns = 0;
@@ -392,6 +416,7 @@ const HandOver* WallWalk::LatestHandOver(NodeId thread, NodeId node, uint64_t* t
     if (best != nullptr && inside->src_time_ns <= *time_ns) continue;
     best = &*inside;
     *time_ns = inside->src_time_ns;
+    *busy = {0, 0, 0};
   }
   // What the kernel shows that this thread took up.
   const ThreadHistory* taker = graph_.FindThread(thread);
@@ -400,9 +425,11 @@ const HandOver* WallWalk::LatestHandOver(NodeId thread, NodeId node, uint64_t* t
     if (resumed->time_ns > now_ns_) continue;
     if (best != nullptr && resumed->time_ns <= *time_ns) break;
     if (!graph_.IsOwnedBefore(resumed->src, resumed->src_time_ns, id_)) break;
-    if (!IsStillWaiting(*history, node, *resumed)) break;
+    at_work = {0, 0, 0};
+    if (!IsStillWaiting(*history, node, *resumed, &at_work)) break;
     best = &*resumed;
     *time_ns = resumed->time_ns;
+    *busy = at_work;
     break;
   }
   return best;
@@ -410,7 +437,8 @@ const HandOver* WallWalk::LatestHandOver(NodeId thread, NodeId node, uint64_t* t
 
 void WallWalk::TakeUp(NodeId thread, NodeId node) {
   uint64_t waiting_ns = 0;
-  const HandOver* hand_over = LatestHandOver(thread, node, &waiting_ns);
+  BoundSpan busy{0, 0, 0};
+  const HandOver* hand_over = LatestHandOver(thread, node, &waiting_ns, &busy);
   if (hand_over == nullptr) {
     FallBack();
     return;
@@ -420,6 +448,12 @@ void WallWalk::TakeUp(NodeId thread, NodeId node) {
   queued.node = node;
   queued.edge = hand_over->edge;
   queued.confidence = hand_over->confidence;
+  if (busy.thread != 0) {
+    // What was still at work for the node when it was handed over explains that time best.
+    Emit(std::min(busy.to_ns, now_ns_), queued);
+    if (now_ns_ > begin_ns_) Go({Strand::Kind::kThread, busy.thread});
+    return;
+  }
   if (HandsCompletion(*hand_over)) waiting_ns = std::min(waiting_ns, hand_over->src_time_ns);
   Emit(waiting_ns, queued);
   if (now_ns_ > begin_ns_) Follow(*hand_over);

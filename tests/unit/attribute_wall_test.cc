@@ -62,6 +62,49 @@ TEST(Wall, HandedOverAndNotTakenUpIsQueued) {
   EXPECT_EQ(g.told.spans[3].edge, back);
 }
 
+TEST(Wall, HandedBackBeforeTheGiverLeftIsQueuedFromItsLeave) {
+  TinyGraph g;
+  const NodeId loop = g.Thread(), worker = g.Thread();
+  const NodeId r = g.Request(100, loop);
+  const NodeId task = g.Task(100, loop);
+  g.Enter(loop, r, 100);
+  g.AppEdge(EdgeType::kQueue, r, task, 110, loop);
+  g.Enter(worker, task, 120);
+  g.AppEdge(EdgeType::kComplete, task, r, 130, worker);
+  g.Leave(worker, task, 131);
+  g.Leave(loop, r, 150);
+  g.Enter(loop, r, 180);
+  g.End(r, 200, loop);
+  g.Runs(loop, 90, 300);
+  g.Runs(worker, 90, 300);
+  g.Finish();
+  EXPECT_EQ(g.States(r), "running 100-150, queued 150-180, running 180-200");
+}
+
+TEST(Wall, HandOverToOneThatWaitsInPlaceIsNotQueuedAgain) {
+  TinyGraph g;
+  const NodeId main = g.Thread(), helper = g.Thread();
+  const NodeId r = g.Request(100, main);
+  const NodeId task = g.Task(100, main);
+  g.Enter(main, r, 100);
+  g.AppEdge(EdgeType::kSpawn, r, task, 105, main);
+  g.Enter(helper, task, 110);
+  g.AppEdge(EdgeType::kComplete, task, r, 130, helper);
+  g.Leave(helper, task, 140);
+  g.Leave(main, r, 160);
+  g.Enter(main, r, 180);
+  g.End(r, 200, main);
+  g.Runs(helper, 90, 300);
+  g.Runs(main, 90, 120);
+  g.Blocks(main, 120, 135, helper);
+  g.Waits(main, 135, 136);
+  g.Runs(main, 136, 300);
+  g.Finish();
+  EXPECT_EQ(g.States(r),
+            "running 100-105, queued 105-110, running 110-135, runnable 135-136, running 136-160, "
+            "unknown 160-180, running 180-200");
+}
+
 TEST(Wall, StolenTaskIsFollowedToTheThreadThatRanIt) {
   TinyGraph g;
   const NodeId loop = g.Thread(), woken = g.Thread(), thief = g.Thread();
