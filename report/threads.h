@@ -15,6 +15,8 @@ namespace cprof {
 // A waking that may have ended the block that its wakee is in.
 struct PendingWake {
   bool present = false;
+  bool on_run_queue = false;  // the wakee was, so only a block right after proves that it counted
+  bool ambiguous = false;     // another waking may have been the one
   Level level = Level::kTask;
   EventRef event;
   uint64_t time_ns = 0;

@@ -120,19 +120,32 @@ void SchedAdapter::Waking(const Event& event) {
   const bool is_self = event.level == Level::kTask && event.tid == key.tid &&
                        event.start_time_ns == key.start_time_ns;
   const bool on_run_queue = event.arg != 0;
-  // The kernel says "on a run queue" also of a thread that it will only dequeue later, so a thread
-  // that was seen to block is blocked whatever is said.
-  const bool is_blocked = wakee->state == ThreadState::kBlocked && !wakee->wake.present;
-  if (is_self || (on_run_queue && !is_blocked)) {
-    AddWakeOrphan(ref, event.time_ns, context_.NodeOf(*wakee), waker, OrphanReason::kSuperseded,
+  PendingWake& pending = wakee->wake;
+  const PendingWake wake{true, on_run_queue, false, event.level, ref, event.time_ns, cause, waker};
+  const NodeId wakee_node = context_.NodeOf(*wakee);
+  if (!is_self && on_run_queue && wakee->state == ThreadState::kBlocked && pending.present &&
+      pending.on_run_queue) {
+    // Either this one ended the block, or the one before did and this one came too late.
+    pending.ambiguous = true;
+    AddWakeOrphan(ref, event.time_ns, wakee_node, waker, OrphanReason::kAmbiguous,
+                  "or waking " + JoinContext::EventName(pending.event));
+    return;
+  }
+  // The kernel may leave a sleeping thread on its run queue for a while, so a thread that was seen
+  // to block is blocked whatever is said; and one that is on its way out may turn out to have been.
+  const bool is_blocked = wakee->state == ThreadState::kBlocked && !pending.present;
+  const bool may_block = wakee->state == ThreadState::kRunning && !wakee->exited &&
+                         !(pending.present && !pending.on_run_queue);
+  if (is_self || (on_run_queue && !is_blocked && !may_block)) {
+    AddWakeOrphan(ref, event.time_ns, wakee_node, waker, OrphanReason::kSuperseded,
                   is_self ? "the waker itself" : "on run queue");
     return;
   }
-  if (wakee->wake.present) {
-    DropWake(*wakee, OrphanReason::kSuperseded,
-             "waking " + JoinContext::EventName(ref) + " came before the switch-in");
-  }
-  wakee->wake = {true, event.level, ref, event.time_ns, cause, waker};
+  DropWake(*wakee, OrphanReason::kSuperseded,
+           pending.present ? "waking " + JoinContext::EventName(ref) + " came before the switch-in"
+                           : std::string());
+  wakee->wake = wake;
+  if (is_blocked) wakee->wake.on_run_queue = false;
 }
 
 void SchedAdapter::Switch(const Event& event) {
@@ -280,6 +293,11 @@ void SchedAdapter::EndBlock(ThreadRecord& thread, const Event& event) {
   }
   const Loss loss =
       context_.breaks().Lost(wake.time_ns, now_ns, waking_and_switch_, SignatureOf(thread.key));
+  if (wake.ambiguous) {
+    DropWake(thread, OrphanReason::kAmbiguous, "another waking came before the switch-in");
+    if (saw_block) TellBlock(thread, now_ns, nullptr);
+    return;
+  }
   if (context_.cpus_left_out()) {
     DropWake(thread, OrphanReason::kFiltered, "not all CPUs are recorded");
     if (saw_block) TellBlock(thread, now_ns, nullptr);
@@ -305,6 +323,10 @@ void SchedAdapter::EndBlock(ThreadRecord& thread, const Event& event) {
   edge.src_thread = wake.cause_thread;
   edge.dst_thread = thread.node;
   edge.level = wake.level;
+  if (wake.on_run_queue) {
+    edge.confidence = Confidence::kReconstructed;
+    edge.rule = "late-dequeue";
+  }
   context_.CountJoined(1);
   context_.AddEdge(&edge);
   thread.wake.present = false;
