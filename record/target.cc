@@ -55,7 +55,8 @@ Result<Targets::Target> FindTarget(uint32_t id, bool is_thread) {
   if (!stat || !ids) return close_and(NoSuchTask(id, is_thread));
   target.tgid = ids->tgid;
   if (target.tgid == static_cast<uint32_t>(getpid())) {
-    return close_and({"PID " + number + " is this cprof itself, which is never recorded", ""});
+    return close_and({"PID " + number + " is this cprof itself, which is never recorded",
+                      "name another process, or start one with 'cprof record -- COMMAND'"});
   }
   if (stat->is_zombie()) {
     return close_and({(is_thread ? "thread " : "process ") + number + " " + Quoted(*stat) +
