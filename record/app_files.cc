@@ -32,13 +32,14 @@ bool HasRegion(const std::vector<MapsEntry>& maps) {
 }
 
 // A process that shut itself in after it was loaded could be killed by the system calls that its
-// first event makes. Under a filter that was there before (as in a container) it needed the same
-// calls to get loaded.
+// first event makes, unless it has its rings. Under a filter that was there before (as in a
+// container) it needed the same calls to get loaded. Strict mode takes even the clock away.
 bool CouldBeHarmed(const AppProcess& process, const std::vector<MapsEntry>& maps,
-                   const MapsEntry& file, const AppProbe& probe) {
+                   const MapsEntry& file, const AppProbe& probe, bool has_region) {
   const SeccompMode mode = process.seccomp();
   if (mode == SeccompMode::kNone) return false;
   if (mode == SeccompMode::kStrict) return true;
+  if (has_region) return false;
   for (const MapsEntry& entry : maps) {
     if (entry.device != file.device || entry.inode != file.inode || entry.permissions[1] != 'w') {
       continue;
@@ -67,7 +68,7 @@ std::vector<uint32_t> OthersAtRisk(const AppProcess& process, const MapsEntry& f
     const std::vector<MapsEntry> maps = ParseMaps(text);
     for (const MapsEntry& entry : maps) {
       if (entry.device == file.device && entry.inode == file.inode && entry.permissions[2] == 'x') {
-        if (!HasRegion(maps) && CouldBeHarmed(*other, maps, entry, probe)) at_risk.push_back(tgid);
+        if (CouldBeHarmed(*other, maps, entry, probe, HasRegion(maps))) at_risk.push_back(tgid);
         break;
       }
     }
@@ -94,7 +95,7 @@ bool AppFiles::AttachFile(const AppProcess& process, const std::vector<MapsEntry
     return false;
   }
   const std::string who = "process " + std::to_string(process.tgid());
-  if (!has_region && CouldBeHarmed(process, maps, entry, *probe)) {
+  if (CouldBeHarmed(process, maps, entry, *probe, has_region)) {
     notices->push_back(who +
                        " put itself under seccomp, and its first event could be its end: "
                        "its app events are not recorded (see cprof_prepare in cprof-app(3))");

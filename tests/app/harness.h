@@ -1,4 +1,5 @@
-// What the tests of the app adapter share: a recorder of the app plane alone, and a program to record.
+// What the tests of the app adapter share: a recorder of the app plane alone, and a program to
+// record.
 #ifndef CPROF_TESTS_APP_HARNESS_H_
 #define CPROF_TESTS_APP_HARNESS_H_
 

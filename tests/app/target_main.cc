@@ -29,7 +29,8 @@ namespace {
 
 std::string RunVerbs() {
   const cprof_node request = cprof_node_of(CPROF_KIND_REQUEST, "http", 0x1111, 0x2222);
-  const cprof_node shard = cprof_resource("a domain that is much longer than the thirty-one bytes", 7);
+  const cprof_node shard =
+      cprof_resource("a domain that is much longer than the thirty-one bytes", 7);
   const std::string name(100, 'n');
   cprof_begin(request, name.c_str());
   cprof_enter(request);

@@ -179,8 +179,9 @@ struct cprof_live_ {
  * include this header. */
 #define CPROF_ONE_ __attribute__((weak, visibility("hidden")))
 #define CPROF_SLOW_ __attribute__((weak, visibility("hidden"), noinline, cold))
-#define CPROF_FENCE_() __atomic_signal_fence(__ATOMIC_SEQ_CST) /* against our own signal handlers \
-                                                                */
+#define CPROF_FENCE_()                                                       \
+  __atomic_signal_fence(__ATOMIC_SEQ_CST) /* against our own signal handlers \
+                                           */
 
 /* A handler may be the first in its thread to get here, and must not find the loader allocating
  * the thread's block. CPROF_ANY_TLS: for an object that is loaded late where room in the static
@@ -276,7 +277,7 @@ struct cprof_thread_ {
   struct cprof_ring_* ring;
   struct cprof_slot_* slots;
   uint32_t epoch; /* of the region when this thread announced itself */
-  uint32_t busy;  /* getting a ring */
+  uint32_t busy;  /* 1: getting a ring; 2: silent for ever */
 };
 
 struct cprof_process_ {
@@ -557,13 +558,17 @@ static inline int cprof_claim_(struct cprof_thread_* thread, struct cprof_region
   return 0;
 }
 
-/* The ring of this thread, after the quick check failed. Where *usable is 0 the event must be counted
- * as lost in the ring returned (ring 0: this thread has none), which is null without a region. */
+/* The ring of this thread, after the quick check failed. Where *usable is 0 the event must be
+ * counted as lost in the ring returned (ring 0: this thread has none), which is null without a
+ * region. */
 CPROF_SLOW_ struct cprof_ring_* cprof_find_ring_v1_(int* usable) {
   struct cprof_thread_* thread = &cprof_thread_v1_;
   struct cprof_region_* region;
   uint32_t key_plus1;
   *usable = 0;
+  if (thread->busy == 2) {
+    return (struct cprof_ring_*)0;
+  }
   if (thread->busy) { /* a handler in the middle of this function */
     struct cprof_guard_* guard = __atomic_load_n(&cprof_process_v1_.guard, __ATOMIC_ACQUIRE);
     region = guard ? __atomic_load_n(&guard->region, __ATOMIC_ACQUIRE) : (struct cprof_region_*)0;
@@ -784,10 +789,18 @@ static inline int cprof_live(void) { return (int)__builtin_expect(cprof_live_v1_
 /* Gets the memory for rings now. For programs that put themselves under seccomp later. */
 static inline void cprof_prepare(void) { (void)cprof_get_region_v1_(); }
 
+/* From now on no event of this thread is written, nor counted. For a thread that is about to enter
+ * SECCOMP_MODE_STRICT, which takes the clock away: reading it would be its end. */
+static inline void cprof_silence(void) {
+  cprof_thread_exit_v1_((void*)0);
+  cprof_thread_v1_.busy = 2;
+}
+
 #else /* not a system that cprof records */
 
 static inline int cprof_live(void) { return 0; }
 static inline void cprof_prepare(void) {}
+static inline void cprof_silence(void) {}
 static inline uint64_t cprof_now(void) { return 0; }
 static inline void cprof_emit_v1_(uint32_t verb, const cprof_node* from, const cprof_node* to,
                                   uint64_t wanted_ns, const char* name) {
