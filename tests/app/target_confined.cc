@@ -40,6 +40,7 @@ std::string RunConfined(const std::string& how) {
     // In a child that can be waited for: after this even exit_group is death.
     const pid_t child = fork();
     if (child == 0) {
+      usleep(100'000);
       Emit(9, 10);
       cprof_silence();
       prctl(PR_SET_SECCOMP, SECCOMP_MODE_STRICT);

@@ -161,7 +161,8 @@ struct cprof_live_ {
   uint32_t seccomp_at_load; /* 1 + prctl(PR_GET_SECCOMP); 0 where not asked yet */
 };
 
-/* Arguments of the probe: region address, its size (0: none could be made), and this. */
+/* Arguments of the probe: region address, its size (0: none could be made), and this; 0 for a new
+ * region, whose rings have no owner yet. */
 #define CPROF_ANNOUNCE_(ring, generation) \
   ((uint64_t)(ring) << 48 | ((generation)&0xffffffffffffULL))
 
@@ -451,6 +452,7 @@ CPROF_SLOW_ struct cprof_region_* cprof_get_region_v1_(void) {
   region = (struct cprof_region_*)0;
   if (__atomic_compare_exchange_n(&guard->region, &region, mine, 0, __ATOMIC_ACQ_REL,
                                   __ATOMIC_ACQUIRE)) {
+    cprof_probe_v1_(mine, mine->size_bytes, 0); /* the recorder gets hold of it before we end */
     return mine;
   }
   (void)cprof_syscall_(CPROF_NR_MUNMAP_, (uint64_t)(uintptr_t)mine, mine->size_bytes, 0, 0, 0, 0);
