@@ -32,8 +32,10 @@ struct WriterOptions {
   uint64_t max_size_bytes = 0;  // 0: no limit; at the limit writes are refused
 };
 
-// Single-threaded. Every call appends whole chunks; an error is final (later calls return it too),
-// and what was refused must be told to the reader by a Break in a footer, if one can be written.
+// Single-threaded. Every call appends whole chunks. An error of the sink is final: later calls
+// return it too. At max_size_bytes events, samples, mappings and symbols are refused, while a
+// little is kept for breaks, marks and the footer, so that what was refused can be told to the
+// reader.
 class Writer {
  public:
   virtual ~Writer() = default;
