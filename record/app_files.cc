@@ -4,8 +4,10 @@
 #include <bpf/libbpf.h>
 #include <fcntl.h>
 #include <sys/stat.h>
+#include <sys/sysmacros.h>
 
 #include <cerrno>
+#include <cstdio>
 #include <cstring>
 #include <optional>
 
@@ -56,24 +58,22 @@ bool CouldBeHarmed(const AppProcess& process, const std::vector<MapsEntry>& maps
   return true;
 }
 
-// The process ids, other than that one, that run the file and could be harmed.
-std::vector<uint32_t> OthersAtRisk(const AppProcess& process, const MapsEntry& file,
-                                   const AppProbe& probe) {
-  std::vector<uint32_t> at_risk;
+// A process, other than that one, that runs the file and could be harmed; 0 where there is none.
+uint32_t OtherAtRisk(uint32_t but_tgid, const MapsEntry& file, const AppProbe& probe) {
   for (const uint32_t tgid : ListProcesses()) {
-    if (tgid == process.tgid()) continue;
+    if (tgid == but_tgid) continue;
     const auto other = AppProcess::Open(tgid);
     if (!other || other->seccomp() == SeccompMode::kNone) continue;
     const std::string text = other->ReadMaps();
     const std::vector<MapsEntry> maps = ParseMaps(text);
     for (const MapsEntry& entry : maps) {
       if (entry.device == file.device && entry.inode == file.inode && entry.permissions[2] == 'x') {
-        if (CouldBeHarmed(*other, maps, entry, probe, HasRegion(maps))) at_risk.push_back(tgid);
+        if (CouldBeHarmed(*other, maps, entry, probe, HasRegion(maps))) return tgid;
         break;
       }
     }
   }
-  return at_risk;
+  return 0;
 }
 
 }  // namespace
@@ -101,27 +101,51 @@ bool AppFiles::AttachFile(const AppProcess& process, const std::vector<MapsEntry
                        "its app events are not recorded (see cprof_prepare in cprof-app(3))");
     return false;
   }
+  return AttachProbe(fd.get(), file, *probe, entry, process.tgid(), notices);
+}
+
+bool AppFiles::AttachProbe(int fd, const FileId& file, const AppProbe& probe,
+                           const MapsEntry& entry, uint32_t tgid,
+                           std::vector<std::string>* notices) {
+  const std::string who = "process " + std::to_string(tgid);
   int32_t pid = -1;
   if (!inherit_) {
-    pid = static_cast<int32_t>(process.tgid());
-  } else if (const auto others = OthersAtRisk(process, entry, *probe); !others.empty()) {
-    pid = static_cast<int32_t>(process.tgid());
-    notices->push_back("process " + std::to_string(others[0]) +
+    pid = static_cast<int32_t>(tgid);
+  } else if (const uint32_t other = OtherAtRisk(tgid, entry, probe); other != 0) {
+    pid = static_cast<int32_t>(tgid);
+    notices->push_back("process " + std::to_string(other) +
                        " runs the same file under seccomp: app events of children of " + who +
                        " are not recorded");
   }
   LIBBPF_OPTS(bpf_uprobe_opts, options);
-  options.ref_ctr_offset = probe->live_offset;
-  const std::string path = "/proc/self/fd/" + std::to_string(fd.get());
+  options.ref_ctr_offset = probe.live_offset;
+  const std::string path = "/proc/self/fd/" + std::to_string(fd);
   bpf_link* link =
-      bpf_program__attach_uprobe_opts(program_, pid, path.c_str(), probe->probe_offset, &options);
+      bpf_program__attach_uprobe_opts(program_, pid, path.c_str(), probe.probe_offset, &options);
   if (!link) {
     notices->push_back("the probe of cprof.h in " + std::string(entry.path) + " of " + who +
                        " cannot be used: " + std::strerror(errno));
     return false;
   }
-  links_.emplace(LinkId(file, pid < 0 ? 0 : process.tgid()), link);
+  links_.emplace(LinkId(file, pid < 0 ? 0 : tgid), link);
   return true;
+}
+
+void AppFiles::AttachBeforeExec(const std::string& path, uint32_t tgid,
+                                std::vector<std::string>* notices) {
+  const OwnedFd fd(open(path.c_str(), O_RDONLY | O_CLOEXEC | O_NOCTTY | O_NONBLOCK));
+  struct stat status {};
+  if (disarmed_ || !fd.valid() || fstat(fd.get(), &status) != 0 || !S_ISREG(status.st_mode)) return;
+  const FileId file(status.st_dev, status.st_ino);
+  const auto probe = FindAppProbe(fd.get());
+  if (!probe || links_.contains({file, 0}) || links_.contains({file, tgid})) return;
+  char device[32];
+  std::snprintf(device, sizeof(device), "%02x:%02x", major(status.st_dev), minor(status.st_dev));
+  MapsEntry entry;
+  entry.device = device;
+  entry.inode = status.st_ino;
+  entry.path = path;
+  AttachProbe(fd.get(), file, *probe, entry, tgid, notices);
 }
 
 bool AppFiles::Attach(const AppProcess& process, bool has_region,

@@ -29,6 +29,8 @@ class AppFiles {
   // has_region: the process has its rings already, so no system call can be its end. Returns
   // whether anything was attached; what stands in the way is appended to notices.
   bool Attach(const AppProcess& process, bool has_region, std::vector<std::string>* notices);
+  // Attaches to the file that a process is about to execute, so that nothing of it is missed.
+  void AttachBeforeExec(const std::string& path, uint32_t tgid, std::vector<std::string>* notices);
   // Forgets that the process was looked at: it runs another program now.
   void ForgetProcess(uint32_t tgid);
   void Disarm();
@@ -41,6 +43,10 @@ class AppFiles {
 
   bool AttachFile(const AppProcess& process, const std::vector<MapsEntry>& maps,
                   const MapsEntry& entry, bool has_region, std::vector<std::string>* notices);
+
+  // Attaches for all processes, or for one where that is asked for or the others could be harmed.
+  bool AttachProbe(int fd, const FileId& file, const AppProbe& probe, const MapsEntry& entry,
+                   uint32_t tgid, std::vector<std::string>* notices);
 
   bpf_program* program_;
   bool inherit_;

@@ -41,6 +41,7 @@ class AppRingsImpl : public AppRings {
   Result<void> Start(bpf_object* object);
 
   Result<void> AddProcess(uint32_t tgid) override;
+  void AddExecutable(uint32_t tgid, const std::string& path) override;
   void Disarm() override;
   std::vector<std::string> TakeNotices() override;
   bool Sweep(BlockSink& sink) override;
@@ -316,6 +317,13 @@ Result<void> AppRingsImpl::AddProcess(uint32_t tgid) {
   if (!tracked) return Error{"there is no process " + std::to_string(tgid), ""};
   Look(tracked);
   return {};
+}
+
+void AppRingsImpl::AddExecutable(uint32_t tgid, const std::string& path) {
+  const std::lock_guard lock(mutex_);
+  std::vector<std::string> notices;
+  files_.AttachBeforeExec(path, tgid, &notices);
+  for (std::string& notice : notices) Notice(std::move(notice));
 }
 
 void AppRingsImpl::Disarm() {

@@ -35,6 +35,10 @@ class AppRings : public EventSource {
   // the way otherwise becomes a notice.
   virtual Result<void> AddProcess(uint32_t tgid) = 0;
 
+  // The flag goes up in the file that a process is about to execute, so that nothing of it is
+  // missed; not in the shared objects that it will load. A file without the probe is left alone.
+  virtual void AddExecutable(uint32_t tgid, const std::string& path) = 0;
+
   // The live flags fall. Afterwards one Sweep takes what is left. May be called twice.
   virtual void Disarm() = 0;
 

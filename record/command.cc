@@ -45,10 +45,10 @@ Error ExecError(const std::string& name, int error) {
 
 }  // namespace
 
-Result<void> CheckCommand(const std::string& name) {
+Result<std::string> FindCommand(const std::string& name) {
   if (name.find('/') != std::string::npos) {
     if (access(name.c_str(), X_OK) != 0) return ExecError(name, errno);
-    return {};
+    return name;
   }
   const char* path = std::getenv("PATH");
   const std::string folders = path != nullptr ? path : "/bin:/usr/bin";
@@ -57,11 +57,16 @@ Result<void> CheckCommand(const std::string& name) {
     const size_t end = std::min(folders.find(':', begin), folders.size());
     const std::string folder = folders.substr(begin, end - begin);
     const std::string file = (folder.empty() ? "." : folder) + "/" + name;
-    if (access(file.c_str(), X_OK) == 0) return {};
+    if (access(file.c_str(), X_OK) == 0) return file;
     if (errno == EACCES) error = EACCES;
     begin = end + 1;
   }
   return ExecError(name, error);
+}
+
+Result<void> CheckCommand(const std::string& name) {
+  if (const auto found = FindCommand(name); !found) return found.error();
+  return {};
 }
 
 Result<std::unique_ptr<Command>> Command::Prepare(const std::vector<std::string>& words,

@@ -53,6 +53,8 @@ class Command {
   int wait_status_ = 0;
 };
 
+// The file that a command of that name is.
+Result<std::string> FindCommand(const std::string& name);
 // Whether a command of that name can be found and executed, before anything is prepared.
 Result<void> CheckCommand(const std::string& name);
 

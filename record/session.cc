@@ -427,6 +427,12 @@ Result<SessionOutcome> Session::Record() {
   begin_ns_ = MonotonicNs() + uint64_t{options_.delay_ms} * 1'000'000;
   if (options_.delay_ms == 0) OpenGate();
   SessionOutcome outcome;
+  if (apps_ != nullptr && command_ != nullptr && command_is_target() &&
+      state_ == State::kRecording) {
+    if (const auto path = FindCommand(options_.command[0])) {
+      apps_->AddExecutable(command_->pid(), *path);
+    }
+  }
   if (command_ != nullptr) {
     if (auto released = command_->Release(); !released) {
       outcome.error = released.error();
