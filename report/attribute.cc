@@ -28,6 +28,9 @@ class AttributePass : public GraphSink {
 
   void OnNode(const Node& node) override;
   void OnNodeEnd(const Node& node) override;
+  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) override {
+    next_.OnThreadName(thread, comm);
+  }
   void OnEdge(const Edge& edge) override {
     next_.OnEdge(edge);
     graph_.AddEdge(edge);

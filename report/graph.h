@@ -242,6 +242,8 @@ class GraphSink {
   virtual ~GraphSink() = default;
   virtual void OnNode(const Node&) {}
   virtual void OnNodeEnd(const Node&) {}
+  // A thread that was told already has a new name.
+  virtual void OnThreadName(NodeId /*thread*/, const std::array<char, 16>& /*comm*/) {}
   virtual void OnEdge(const Edge&) {}
   virtual void OnOrphan(const Orphan&) {}
   virtual void OnBreak(BreakId, const Break&) {}

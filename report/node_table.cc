@@ -4,6 +4,7 @@
 #include <algorithm>
 
 #include "report/io_uring_opcode.h"
+#include "report/number.h"
 
 namespace cprof {
 namespace {
@@ -67,8 +68,9 @@ void AppendLabelName(const Label& label, const StringTable& strings, std::string
   }
   if (!name.empty()) {
     *out += name;
-  } else if (label.kind == NodeKind::kRequest || label.kind == NodeKind::kRuntimeTask ||
-             label.kind == NodeKind::kResource) {
+  } else if (label.kind == NodeKind::kResource) {
+    AppendHexNumber(label.id, out);
+  } else if (label.kind == NodeKind::kRequest || label.kind == NodeKind::kRuntimeTask) {
     *out += "[unnamed]";
   }
 }
@@ -125,6 +127,11 @@ void NodeTable::QueueDead(size_t index) {
   if (pages_[index]->queued) return;
   pages_[index]->queued = true;
   dead_pages_.push_back(index);
+}
+
+void NodeTable::Rename(NodeId thread, const std::array<char, 16>& comm) {
+  NodeBrief* brief = Find(thread);
+  if (brief != nullptr && brief->label.kind == NodeKind::kThread) brief->label.comm = comm;
 }
 
 NodeBrief* NodeTable::Find(NodeId id) {

@@ -22,6 +22,7 @@ struct Label {
   StringId name = 0;
   StringId domain = 0;
   std::array<char, 16> comm{};  // thread
+  uint64_t id = 0;              // resource without a name: the application's id
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
@@ -38,6 +39,7 @@ struct LabelHash {
     uint64_t hash = static_cast<uint64_t>(label.kind) | uint64_t{label.known} << 8 |
                     uint64_t{label.opcode} << 16;
     hash = (hash + label.name + (uint64_t{label.domain} << 32)) * 0x9e3779b97f4a7c15ULL;
+    hash += label.id;
     for (const char c : label.comm) hash = hash * 131 + static_cast<uint8_t>(c);
     return hash ^ (hash >> 32);
   }
@@ -59,6 +61,7 @@ class NodeTable {
   void Add(const Node& node);
   // Also takes final attributes.
   void End(const Node& node);
+  void Rename(NodeId thread, const std::array<char, 16>& comm);
   // Null for 0, an id never told, and one forgotten. Valid until the next Add or Forget.
   NodeBrief* Find(NodeId id);
   const NodeBrief* Find(NodeId id) const;

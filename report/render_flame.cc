@@ -77,6 +77,10 @@ class Flame : public FlameRenderer {
   }
   void OnNode(const Node& node) override;
   void OnNodeEnd(const Node& node) override;
+  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) override {
+    const auto found = threads_.find(thread);
+    if (found != threads_.end()) found->second.label.comm = comm;
+  }
   void OnEdge(const Edge& edge) override;
   void OnBindingStack(NodeId thread, uint64_t time_ns, std::span<const OpenBinding> stack) override;
   void OnThreadRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) override;

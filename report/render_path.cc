@@ -78,6 +78,9 @@ class PathReport : public ReportRenderer {
   void OnSummary(const GraphSummary& summary) override { coverage_.SetSummary(summary); }
   void OnNode(const Node& node) override { ledger_.OnNode(node); }
   void OnNodeEnd(const Node& node) override { ledger_.OnNodeEnd(node); }
+  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) override {
+    ledger_.OnThreadName(thread, comm);
+  }
   void OnEdge(const Edge& edge) override { ledger_.OnEdge(edge); }
   void OnState(const StateSpan& span) override { ledger_.OnState(span); }
   void OnCost(const Cost& cost) override { ledger_.OnCost(cost); }
@@ -93,6 +96,7 @@ class PathReport : public ReportRenderer {
   void Take(const RequestRecord& record);
   bool Matches(const RequestRecord& record) const;
   std::vector<Step> MakeSteps(const RequestRecord& record) const;
+  void AppendWait(const RequestRecord& record, const Step& whole, std::vector<Step>* steps) const;
   std::string NameOf(const RequestRecord& record) const;
   void AppendText(const Match& match, std::string* out) const;
   Table StepTable(const Match& match) const;
@@ -145,30 +149,65 @@ void PathReport::Take(const RequestRecord& record) {
 // strand goes back to its depth.
 std::vector<Step> PathReport::MakeSteps(const RequestRecord& record) const {
   std::vector<Step> steps;
-  std::vector<NodeId> strands;
+  std::vector<NodeId> strands{0};
   for (const ExplainedSpan& span : record.spans) {
-    const auto found = std::find(strands.begin(), strands.end(), span.node);
-    if (found == strands.end()) {
-      strands.push_back(span.node);
-    } else {
-      strands.erase(found + 1, strands.end());
+    // A wait that names no strand is one of the strand before it.
+    if (span.node != 0) {
+      const auto found = std::find(strands.begin(), strands.end(), span.node);
+      if (found == strands.end()) {
+        strands.push_back(span.node);
+      } else {
+        strands.erase(found + 1, strands.end());
+      }
     }
-    Step whole{span, std::min(strands.size() - 1, kMaxDepth), {}};
+    Step step{span, std::min(std::max<size_t>(strands.size(), 2) - 2, kMaxDepth), {}};
     const bool waits = span.state != WallState::kRunning && span.state != WallState::kInChild;
-    if (!waits) {
-      steps.push_back(std::move(whole));
-      continue;
+    if (waits) {
+      AppendWait(record, step, &steps);
+    } else {
+      steps.push_back(std::move(step));
     }
-    ForEachWaitPiece(record, span, ledger_,
-                     [&](const WaitCause& cause, uint64_t from_ns, uint64_t to_ns) {
-                       Step step = whole;
-                       step.span.from_ns = from_ns;
-                       step.span.to_ns = to_ns;
-                       AppendWaitCause(cause, strings_, &step.why);
-                       steps.push_back(std::move(step));
-                     });
   }
   return steps;
+}
+
+// A wait is one step for each holder after the other, with what that holder did most of the time.
+void PathReport::AppendWait(const RequestRecord& record, const Step& whole,
+                            std::vector<Step>* steps) const {
+  struct Piece {
+    WaitCause cause;
+    uint64_t total_ns = 0;
+  };
+  std::vector<Piece> pieces;  // of the step that is being put together
+  Step step = whole;
+  const auto finish = [&] {
+    if (pieces.empty()) return;
+    const auto most =
+        std::max_element(pieces.begin(), pieces.end(),
+                         [](const Piece& a, const Piece& b) { return a.total_ns < b.total_ns; });
+    AppendWaitCause(most->cause, strings_, &step.why);
+    if (pieces.size() > 1) {
+      step.why += " (";
+      AppendShare(most->total_ns, step.span.duration_ns(), 0, &step.why);
+      step.why += ')';
+    }
+    steps->push_back(step);
+    step.why.clear();
+    pieces.clear();
+  };
+  ForEachWaitPiece(record, whole.span, ledger_,
+                   [&](const WaitCause& cause, uint64_t from_ns, uint64_t to_ns) {
+                     if (!pieces.empty() && pieces.front().cause.holder != cause.holder) finish();
+                     if (pieces.empty()) step.span.from_ns = from_ns;
+                     step.span.to_ns = to_ns;
+                     for (Piece& piece : pieces) {
+                       if (!(piece.cause == cause)) continue;
+                       piece.total_ns += to_ns - from_ns;
+                       return;
+                     }
+                     pieces.push_back({cause, to_ns - from_ns});
+                   });
+  finish();
 }
 
 Table PathReport::StepTable(const Match& match) const {
@@ -186,7 +225,7 @@ Table PathReport::StepTable(const Match& match) const {
   for (const Step& step : match.steps) {
     const ExplainedSpan& span = step.span;
     std::string strand(text ? 2 * step.depth : 0, ' ');
-    AppendLabel(span.node_brief.label, strings_, &strand);
+    if (span.node != 0) AppendLabel(span.node_brief.label, strings_, &strand);
     const NodeBrief& executor =
         span.node_brief.label.kind == NodeKind::kThread ? span.node_brief : span.thread_brief;
     std::string thread;
@@ -203,8 +242,9 @@ Table PathReport::StepTable(const Match& match) const {
     }
     const auto cell = [](std::string value) { return value.empty() ? Cell() : Cell(value); };
     table.rows.push_back({span.from_ns - match.record.begin_ns, span.duration_ns(),
-                          std::string(WallStateName(span.state)), strand, cell(thread), cell(edge),
-                          std::string(ConfidenceName(span.confidence)), cell(step.why)});
+                          std::string(WallStateName(span.state)), cell(strand), cell(thread),
+                          cell(edge), std::string(ConfidenceName(span.confidence)),
+                          cell(step.why)});
   }
   return table;
 }

@@ -41,6 +41,9 @@ class RequestReport : public TableReport {
 
   void OnNode(const Node& node) override { ledger_.OnNode(node); }
   void OnNodeEnd(const Node& node) override { ledger_.OnNodeEnd(node); }
+  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) override {
+    ledger_.OnThreadName(thread, comm);
+  }
   void OnEdge(const Edge& edge) override { ledger_.OnEdge(edge); }
   void OnState(const StateSpan& span) override { ledger_.OnState(span); }
   void OnCost(const Cost& cost) override { ledger_.OnCost(cost); }

@@ -99,8 +99,10 @@ void RequestLedger::OnState(const StateSpan& span) {
     explained.edge_type = edge->type;
     const NodeBrief dst = BriefOf(edge->dst);
     const NodeBrief src = BriefOf(edge->src);
-    const bool take_dst = dst.label.known && IsWaitedFor(dst.label.kind) &&
-                          !(src.label.known && IsWaitedFor(src.label.kind));
+    // Of a hand-over that nobody took up yet, what was handed over; of a wait, what it was for.
+    const bool handed_over = edge->type == EdgeType::kQueue || edge->type == EdgeType::kSpawn;
+    const bool take_dst = handed_over || (dst.label.known && IsWaitedFor(dst.label.kind) &&
+                                          !(src.label.known && IsWaitedFor(src.label.kind)));
     explained.peer = take_dst ? edge->dst : edge->src;
     explained.peer_brief = take_dst ? dst : src;
     explained.thread = edge->dst_thread;
@@ -163,7 +165,8 @@ void RequestLedger::OnRequestEnd(const RequestEnd& end) {
 void RequestLedger::AwaitHolders(Ended* ended) {
   std::vector<NodeId> holders;
   for (const ExplainedSpan& span : ended->record.spans) {
-    if (span.cause != 0 && live_.contains(span.cause)) holders.push_back(span.cause);
+    if (span.cause == 0 || FindTold(span.cause) != nullptr) continue;
+    if (live_.contains(span.cause)) holders.push_back(span.cause);
   }
   std::sort(holders.begin(), holders.end());
   holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
@@ -181,9 +184,12 @@ void RequestLedger::Deliver(Ended* ended) {
   consumer_(ended->record);
 }
 
-const RequestRecord* RequestLedger::FindEnded(NodeId request) const {
+const RequestRecord* RequestLedger::FindTold(NodeId request) const {
   const auto found = ended_.find(request);
-  return found == ended_.end() ? nullptr : &found->second->record;
+  if (found != ended_.end()) return &found->second->record;
+  // All spans of a request come at once; its end may follow later, when its costs are known.
+  const auto live = live_.find(request);
+  return live == live_.end() || live->second->spans.empty() ? nullptr : live->second.get();
 }
 
 // Drops records that no live or held back request can have waited for. The oldest go first; one

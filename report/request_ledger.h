@@ -73,6 +73,9 @@ class RequestLedger {
 
   void OnNode(const Node& node);
   void OnNodeEnd(const Node& node) { nodes_.End(node); }
+  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) {
+    nodes_.Rename(thread, comm);
+  }
   void OnEdge(const Edge& edge);
   void OnState(const StateSpan& span);
   void OnCost(const Cost& cost);
@@ -82,9 +85,9 @@ class RequestLedger {
 
   const NodeTable& nodes() const { return nodes_; }
   NodeTable& nodes() { return nodes_; }
-  // A request that ended, for what it did while others waited for it; null where it is forgotten or
-  // was never one. Valid during a Consumer call.
-  const RequestRecord* FindEnded(NodeId request) const;
+  // A request whose spans have been told, for what it did while others waited for it; null where it
+  // is forgotten or was never one. Valid during a Consumer call.
+  const RequestRecord* FindTold(NodeId request) const;
 
  private:
   struct EdgeBrief {

@@ -39,7 +39,62 @@ void AppendDoing(WallState state, const Label& peer, const StringTable& strings,
   }
 }
 
+// Queues behind one resource are followed this far.
+constexpr int kMaxQueue = 256;
+
+struct WaitWalk {
+  const RequestLedger& ledger;
+  const VisitWaitPiece& visit;
+  const WaitCause cause;  // of the wait that is explained, its holder still open
+  const NodeId peer;
+
+  // Explains [from_ns, to_ns) of `span`, a wait of `waiter` for the same peer.
+  void Explain(const RequestRecord& waiter, const ExplainedSpan& span, uint64_t from_ns,
+               uint64_t to_ns, int depth) const {
+    WaitCause piece = cause;
+    piece.holder = span.cause_brief.label;
+    const RequestRecord* holder = span.cause == 0 ? nullptr : ledger.FindTold(span.cause);
+    if (holder != nullptr && holder->node != waiter.node) {
+      auto other = std::upper_bound(
+          holder->spans.begin(), holder->spans.end(), from_ns,
+          [](uint64_t time_ns, const ExplainedSpan& s) { return time_ns < s.to_ns; });
+      for (; other != holder->spans.end() && other->from_ns < to_ns; ++other) {
+        if (other->from_ns > from_ns) visit(piece, from_ns, other->from_ns);
+        from_ns = std::max(from_ns, other->from_ns);
+        const uint64_t end_ns = std::min(other->to_ns, to_ns);
+        if (IsHeld(other->state) && peer != 0 && other->peer == peer && depth < kMaxQueue) {
+          Explain(*holder, *other, from_ns, end_ns, depth + 1);
+        } else {
+          WaitCause known = piece;
+          known.holder_known = true;
+          known.holder_state = other->state;
+          known.holder_peer = IsWaiting(other->state) ? other->peer_brief.label : Label{};
+          visit(known, from_ns, end_ns);
+        }
+        from_ns = end_ns;
+      }
+    }
+    if (from_ns < to_ns) visit(piece, from_ns, to_ns);
+  }
+};
+
 }  // namespace
+
+void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
+                      const RequestLedger& ledger, const VisitWaitPiece& visit) {
+  WaitCause cause;
+  cause.waiter = request.label;
+  cause.state = span.state;
+  // Why a thread was not on a CPU, or what is not known, has nobody to blame.
+  const bool has_peer = span.state != WallState::kRunnable && span.state != WallState::kUnknown;
+  if (has_peer) cause.peer = span.peer_brief.label;
+  if (!IsHeld(span.state)) {
+    if (has_peer) cause.holder = span.cause_brief.label;
+    visit(cause, span.from_ns, span.to_ns);
+    return;
+  }
+  WaitWalk{ledger, visit, cause, span.peer}.Explain(request, span, span.from_ns, span.to_ns, 0);
+}
 
 size_t WaitCauses::Hash::operator()(const WaitCause& cause) const noexcept {
   uint64_t hash = static_cast<uint64_t>(cause.state) | uint64_t{cause.holder_known} << 8 |
@@ -53,7 +108,14 @@ size_t WaitCauses::Hash::operator()(const WaitCause& cause) const noexcept {
 void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out) {
   switch (cause.state) {
     case WallState::kRunnable: *out += "a CPU"; return;
-    case WallState::kQueued: *out += "being taken up after a hand-over"; return;
+    case WallState::kQueued:
+      *out += "being taken up";
+      if (cause.peer.known) {
+        *out += " (";
+        AppendLabel(cause.peer, strings, out);
+        *out += ')';
+      }
+      return;
     case WallState::kRuntimeQueued: *out += "being polled by the runtime"; return;
     case WallState::kKernelWork: *out += "a kernel worker"; return;
     case WallState::kUnknown: *out += "[unknown: no edge says what ended this wait]"; return;

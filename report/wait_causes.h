@@ -4,6 +4,7 @@
 #define CPROF_REPORT_WAIT_CAUSES_H_
 
 #include <cstdint>
+#include <functional>
 #include <unordered_map>
 
 #include "report/request_ledger.h"
@@ -27,11 +28,12 @@ struct WaitCause {
 // READ". Names raw.
 void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out);
 
-// Calls visit(cause, from_ns, to_ns) for each piece of a wait; a wait for a holder is cut where the
-// holder's state changes.
-template <typename Visit>
+// Calls visit(cause, from_ns, to_ns) for each piece of a wait: it is cut where what the holder did
+// changes. A holder that meanwhile waited for the same resource itself did not hold it yet: then
+// its own wait says who did.
+using VisitWaitPiece = std::function<void(const WaitCause&, uint64_t from_ns, uint64_t to_ns)>;
 void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
-                      const RequestLedger& ledger, Visit visit);
+                      const RequestLedger& ledger, const VisitWaitPiece& visit);
 
 class WaitCauses {
  public:
@@ -56,34 +58,6 @@ class WaitCauses {
   std::unordered_map<WaitCause, Total, Hash> causes_;
   Total other_;
 };
-
-template <typename Visit>
-void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
-                      const RequestLedger& ledger, Visit visit) {
-  WaitCause cause;
-  cause.waiter = request.label;
-  cause.state = span.state;
-  cause.peer = span.peer_brief.label;
-  cause.holder = span.cause_brief.label;
-  const RequestRecord* holder = span.cause == 0 ? nullptr : ledger.FindEnded(span.cause);
-  uint64_t from_ns = span.from_ns;
-  if (holder != nullptr && holder->node != request.node) {
-    for (const ExplainedSpan& other : holder->spans) {
-      if (other.to_ns <= from_ns) continue;
-      if (other.from_ns >= span.to_ns) break;
-      if (other.from_ns > from_ns) visit(cause, from_ns, other.from_ns);
-      WaitCause piece = cause;
-      piece.holder_known = true;
-      piece.holder_state = other.state;
-      piece.holder_peer = other.peer_brief.label;
-      from_ns = std::max(from_ns, other.from_ns);
-      const uint64_t to_ns = std::min(other.to_ns, span.to_ns);
-      visit(piece, from_ns, to_ns);
-      from_ns = to_ns;
-    }
-  }
-  if (from_ns < span.to_ns) visit(cause, from_ns, span.to_ns);
-}
 
 }  // namespace cprof
 

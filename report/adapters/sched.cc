@@ -425,7 +425,9 @@ void SchedAdapter::Runtime(const Event& event) {
 void SchedAdapter::Comm(const Event& event) {
   const ThreadKey key = OtherThread(event);
   if (key.tid == 0) return;
-  context_.Thread(key, event.time_ns).comm = CommOf(event);
+  ThreadRecord& thread = context_.Thread(key, event.time_ns);
+  thread.comm = CommOf(event);
+  if (thread.node != 0) context_.sink().OnThreadName(thread.node, thread.comm);
 }
 
 void SchedAdapter::OnFinal(uint64_t final_ns) {

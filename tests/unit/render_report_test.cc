@@ -195,6 +195,36 @@ TEST_F(RenderReport, HolderOfAContendedResourceIsNamedWithWhatItDid) {
       << text;
 }
 
+TEST_F(RenderReport, QueueBehindAHolderIsChargedToWhoHeldNotToWhoQueuedBefore) {
+  ReportOptions options;
+  options.format = ReportFormat::kJson;
+  const std::string text = Render(options, [](Teller& tell) {
+    const NodeId shard = tell.AddResource("s");
+    const NodeId cold = tell.AddRequest(1, "COLD", kT0);
+    const NodeId first = tell.AddRequest(2, "HOT", kT0);
+    const NodeId second = tell.AddRequest(3, "HOT", kT0);
+    const EdgeId got_first = tell.AddEdge(EdgeType::kAcquire, shard, first, kT0 + 10 * kMs);
+    const EdgeId got_second = tell.AddEdge(EdgeType::kAcquire, shard, second, kT0 + 11 * kMs);
+    // The last in the queue ends first; it was released by the one before it.
+    tell.AddState(second, WallState::kResource, kT0, kT0 + 11 * kMs, 0, got_second, first);
+    tell.End(second, kT0, kT0 + 11 * kMs);
+    tell.AddState(cold, WallState::kIo, kT0, kT0 + 10 * kMs, 0);
+    tell.End(cold, kT0, kT0 + 10 * kMs);
+    tell.AddState(first, WallState::kResource, kT0, kT0 + 10 * kMs, 0, got_first, cold);
+    tell.AddState(first, WallState::kRunning, kT0 + 10 * kMs, kT0 + 12 * kMs, 0);
+    tell.End(first, kT0, kT0 + 12 * kMs);
+  });
+  EXPECT_NE(text.find("\"total_ns\":20000000,\"share_ns\":20000000,\"waits\":2,"
+                      "\"max_ns\":10000000,\"state\":\"resource\",\"request\":\"cache/HOT\","
+                      "\"cause\":\"resource shard/s, held by request cache/COLD while it waited "
+                      "for io\""),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("\"cause\":\"resource shard/s, held by request cache/HOT while it was "
+                      "running\""),
+            std::string::npos);
+}
+
 TEST_F(RenderReport, KindsAreSortedByWallAndStatesAddUp) {
   ReportOptions options;
   options.format = ReportFormat::kCsv;
@@ -259,9 +289,9 @@ TEST_F(RenderReport, PathOfOneRequestHasItsWaitsWithTheirCauses) {
   const std::string text = Render(options, &TellContention);
   EXPECT_TRUE(found_);
   EXPECT_NE(text.find("request cache/GET id 0x65 (101), generation 1"), std::string::npos) << text;
-  EXPECT_NE(text.find("   0.000   39.000  resource  thread worker  worker/42  acquire 3  observed  "
+  EXPECT_NE(text.find("   0.000   40.000  resource  thread worker  worker/42  acquire 3  observed  "
                       "  resource shard/shard-3, held by request cache/GET-cold while it waited "
-                      "for io READ"),
+                      "for io READ (98 %)"),
             std::string::npos)
       << text;
 }
