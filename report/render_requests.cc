@@ -162,11 +162,13 @@ class RequestReport : public TableReport {
       return a_ns != b_ns ? a_ns > b_ns : a.first < b.first;
     });
     for (const auto& [name, kind] : sorted) {
+      const bool any = kind->wall_ns.count() > 0;
+      const auto quantile = [any](uint64_t value) { return any ? Cell(value) : Cell(); };
       std::vector<Cell> row = {name,
                                kind->wall_ns.count(),
-                               kind->wall_ns.Quantile(50, 100),
-                               kind->wall_ns.Quantile(99, 100),
-                               kind->wall_ns.max(),
+                               quantile(kind->wall_ns.Quantile(50, 100)),
+                               quantile(kind->wall_ns.Quantile(99, 100)),
+                               quantile(kind->wall_ns.max()),
                                kind->cpu_ns,
                                kind->wall_ns.sum()};
       for (const size_t state : states) row.emplace_back(kind->state_ns[state]);

@@ -72,7 +72,7 @@ std::vector<std::string> PercentRow(const Table& table, const std::vector<Cell>&
   std::vector<std::string> texts(row.size());
   for (size_t i = 0; i < row.size(); ++i) {
     const int whole = table.columns[i].part_of;
-    if (whole < 0) continue;
+    if (whole < 0 || row[static_cast<size_t>(whole)].value == 0) continue;
     AppendShare(row[i].value, row[static_cast<size_t>(whole)].value, 1, &texts[i]);
   }
   return texts;
@@ -97,7 +97,11 @@ void AppendTableText(const Table& table, std::string* out) {
       texts.push_back(CellText(table, i, row[i], rounded[i]));
     }
     lines.push_back(std::move(texts));
-    if (table.percent_rows) lines.push_back(PercentRow(table, row));
+    if (!table.percent_rows) continue;
+    std::vector<std::string> shares = PercentRow(table, row);
+    const bool any = std::any_of(shares.begin(), shares.end(),
+                                 [](const std::string& share) { return !share.empty(); });
+    if (any) lines.push_back(std::move(shares));
   }
   std::vector<size_t> widths(table.columns.size());
   for (const std::vector<std::string>& line : lines) {

@@ -1,0 +1,146 @@
+// Runs the whole pass line over text recordings and compares every output to the byte.
+#include <gtest/gtest.h>
+
+#include <cstdlib>
+#include <fstream>
+#include <functional>
+#include <memory>
+#include <sstream>
+#include <string>
+
+#include "format/writer.h"
+#include "report/pipeline.h"
+#include "report/render_flame.h"
+#include "report/render_graph.h"
+#include "report/render_report.h"
+
+namespace cprof {
+namespace {
+
+const std::string kFolder = CPROF_GOLDEN_FOLDER;
+
+std::string ReadFile(const std::string& path) {
+  std::ifstream file(path, std::ios::binary);
+  std::stringstream text;
+  text << file.rdbuf();
+  return text.str();
+}
+
+// Renders a recording with what `make` makes; the renderer's Finish is called with the summary.
+template <typename Make>
+std::string Render(const std::string& recording, Make make) {
+  std::string text;
+  const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
+  TextOutput out(*sink);
+  StringTable strings;
+  const auto renderer = make(strings, out);
+  const auto source = MakeStringSource(recording);
+  const Result<ReadSummary> read = RunPipeline(*source, strings, {}, *renderer);
+  EXPECT_TRUE(read) << read.error().message;
+  if (!read) return text;
+  renderer->Finish(*read);
+  EXPECT_TRUE(out.Finish());
+  return text;
+}
+
+std::string Report(const std::string& recording, const ReportOptions& options) {
+  return Render(recording, [&](const StringTable& strings, TextOutput& out) {
+    return MakeReportRenderer(options, strings, out);
+  });
+}
+
+std::string Flame(const std::string& recording, bool folded) {
+  return Render(recording, [&](const StringTable& strings, TextOutput& out) {
+    return MakeFlameRenderer({folded}, strings, out);
+  });
+}
+
+std::string GraphText(const std::string& recording, bool dot, std::optional<Key> request) {
+  return Render(recording, [&](const StringTable& strings, TextOutput& out) {
+    return dot ? MakeGraphDotRenderer(request, strings, out) : MakeGraphJsonRenderer(strings, out);
+  });
+}
+
+void Compare(const std::string& name, const std::string& actual) {
+  const std::string path = kFolder + "/" + name;
+  if (std::getenv("CPROF_GOLDEN_REGENERATE") != nullptr) {
+    std::ofstream(path, std::ios::binary) << actual;
+  }
+  const std::string expected = ReadFile(path);
+  ASSERT_FALSE(actual.empty()) << name;
+  EXPECT_EQ(actual, expected) << name;
+}
+
+class Golden : public testing::TestWithParam<const char*> {
+ protected:
+  std::string name_ = GetParam();
+  std::string recording_ = ReadFile(kFolder + "/" + name_ + ".txt");
+};
+
+TEST_P(Golden, ReportByRequest) {
+  ReportOptions options;
+  options.session_header = true;
+  Compare(name_ + ".requests.text", Report(recording_, options));
+  options.format = ReportFormat::kCsv;
+  Compare(name_ + ".requests.csv", Report(recording_, options));
+  options.format = ReportFormat::kJson;
+  Compare(name_ + ".requests.json", Report(recording_, options));
+}
+
+TEST_P(Golden, ReportByThreadAndIoRequest) {
+  ReportOptions options;
+  options.by = ReportBy::kThread;
+  Compare(name_ + ".threads.text", Report(recording_, options));
+  options.by = ReportBy::kIoRequest;
+  Compare(name_ + ".io_requests.text", Report(recording_, options));
+}
+
+TEST_P(Golden, CausalPath) {
+  ReportOptions options;
+  options.request = "2";
+  Compare(name_ + ".path.text", Report(recording_, options));
+  options.format = ReportFormat::kJson;
+  options.request = "slowest";
+  Compare(name_ + ".slowest.json", Report(recording_, options));
+}
+
+TEST_P(Golden, Graph) {
+  Compare(name_ + ".ndjson", GraphText(recording_, false, std::nullopt));
+  Compare(name_ + ".dot", GraphText(recording_, true, std::nullopt));
+  Compare(name_ + ".request.dot", GraphText(recording_, true, Key{0, 2}));
+}
+
+TEST_P(Golden, Flame) {
+  Compare(name_ + ".folded", Flame(recording_, true));
+  Compare(name_ + ".svg", Flame(recording_, false));
+}
+
+TEST_P(Golden, StatesOfEveryRequestAddUpToItsWall) {
+  ReportOptions options;
+  options.format = ReportFormat::kCsv;
+  std::stringstream lines(Report(recording_, options));
+  std::string line;
+  std::getline(lines, line);
+  int rows = 0;
+  while (std::getline(lines, line)) {
+    // The kind's name may hold commas; the figures behind it do not.
+    std::vector<uint64_t> figures;
+    for (size_t i = 0; i < 21; ++i) {
+      const size_t comma = line.rfind(',');
+      ASSERT_NE(comma, std::string::npos);
+      figures.insert(figures.begin(), std::strtoull(line.c_str() + comma + 1, nullptr, 10));
+      line.resize(comma);
+    }
+    uint64_t sum_ns = 0;
+    for (size_t i = 6; i < 19; ++i) sum_ns += figures[i];
+    EXPECT_EQ(sum_ns, figures[5]) << line;
+    ++rows;
+  }
+  EXPECT_GT(rows, 0);
+}
+
+INSTANTIATE_TEST_SUITE_P(Recordings, Golden, testing::Values("contention"),
+                         [](const auto& test) { return std::string(test.param); });
+
+}  // namespace
+}  // namespace cprof
