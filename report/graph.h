@@ -59,7 +59,7 @@ struct Scope {
   enum class Kind : uint8_t {
     kBoot,    // "boot"
     kRing,    // "ring:FD.GEN": a = fd (kUnknownFd prints as "?"), b = ring generation
-    kImage,   // "image:TGID.EXECS", with a domain "image:TGID.EXECS/domain": a = tgid, b = exec count
+    kImage,   // "image:TGID.EXECS", with a domain ".../domain": a = tgid, b = exec count
     kCpu,     // "cpu:N/hardirq": a = cpu, b = Level
   };
   static constexpr uint32_t kUnknownFd = UINT32_MAX;
