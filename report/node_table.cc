@@ -14,6 +14,7 @@ constexpr size_t kMaxPages = (uint64_t{1} << 32) / 1024;
 
 void Fill(const Node& node, NodeBrief* brief) {
   brief->label = LabelOf(node);
+  brief->name_index = 0;
   brief->tid = node.attributes.thread.tid;
   brief->tgid = node.kind == NodeKind::kThread ? node.attributes.thread.tgid : node.attributes.tgid;
   brief->generation = node.generation;
@@ -131,7 +132,10 @@ void NodeTable::QueueDead(size_t index) {
 
 void NodeTable::Rename(NodeId thread, const std::array<char, 16>& comm) {
   NodeBrief* brief = Find(thread);
-  if (brief != nullptr && brief->label.kind == NodeKind::kThread) brief->label.comm = comm;
+  if (brief != nullptr && brief->label.kind == NodeKind::kThread) {
+    brief->label.comm = comm;
+    brief->name_index = 0;
+  }
 }
 
 NodeBrief* NodeTable::Find(NodeId id) {

@@ -51,7 +51,8 @@ struct NodeBrief {
   uint32_t tgid = 0;
   uint32_t generation = 0;
   bool dead = false;
-  bool mark = false;  // free for the owner of the table
+  uint32_t name_index = 0;  // free for the owner of the table; 0 again when the name changes
+  bool mark = false;        // free for the owner of the table
 };
 
 // Nodes by id in pages of consecutive ids. A page goes when all its nodes are dead and Forget has

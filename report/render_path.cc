@@ -225,9 +225,10 @@ Table PathReport::StepTable(const Match& match) const {
   for (const Step& step : match.steps) {
     const ExplainedSpan& span = step.span;
     std::string strand(text ? 2 * step.depth : 0, ' ');
-    if (span.node != 0) AppendLabel(span.node_brief.label, strings_, &strand);
-    const NodeBrief& executor =
-        span.node_brief.label.kind == NodeKind::kThread ? span.node_brief : span.thread_brief;
+    if (span.node != 0) AppendLabel(ledger_.LabelAt(span.node_name), strings_, &strand);
+    const Label& on = ledger_.LabelAt(span.node_name);
+    const bool on_thread = on.known && on.kind == NodeKind::kThread;
+    const NodeName& executor = ledger_.NameAt(on_thread ? span.node_name : span.thread_name);
     std::string thread;
     if (executor.label.known && executor.label.kind == NodeKind::kThread) {
       AppendLabelName(executor.label, strings_, &thread);

@@ -60,9 +60,18 @@ const RequestLedger::EdgeBrief* RequestLedger::FindEdge(EdgeId id) const {
   return id != 0 && slot.id == id ? &slot : nullptr;
 }
 
-NodeBrief RequestLedger::BriefOf(NodeId id) const {
-  const NodeBrief* brief = nodes_.Find(id);
-  return brief == nullptr ? NodeBrief{} : *brief;
+NameIndex RequestLedger::NameOf(NodeId id) {
+  NodeBrief* brief = nodes_.Find(id);
+  if (brief == nullptr) return 0;
+  if (brief->name_index != 0) return brief->name_index;
+  const NodeName name{brief->label, brief->tid};
+  const auto found = name_index_.find(name);
+  if (found != name_index_.end()) return brief->name_index = found->second;
+  if (names_.size() >= kMaxNames) return 0;
+  brief->name_index = static_cast<NameIndex>(names_.size());
+  names_.push_back(name);
+  name_index_.emplace(name, brief->name_index);
+  return brief->name_index;
 }
 
 uint64_t RequestLedger::OldestBeginNs() const {
@@ -90,23 +99,25 @@ void RequestLedger::OnState(const StateSpan& span) {
   explained.state = span.state;
   explained.confidence = span.confidence;
   explained.node = span.node;
-  explained.node_brief = BriefOf(span.node);
+  explained.node_name = NameOf(span.node);
   explained.cause = span.cause;
-  explained.cause_brief = BriefOf(span.cause);
+  explained.cause_name = NameOf(span.cause);
   explained.edge = span.edge;
   if (const EdgeBrief* edge = FindEdge(span.edge)) {
     explained.has_edge = true;
     explained.edge_type = edge->type;
-    const NodeBrief dst = BriefOf(edge->dst);
-    const NodeBrief src = BriefOf(edge->src);
+    const NameIndex dst_name = NameOf(edge->dst);
+    const NameIndex src_name = NameOf(edge->src);
+    const Label& dst = LabelAt(dst_name);
+    const Label& src = LabelAt(src_name);
     // Of a hand-over that nobody took up yet, what was handed over; of a wait, what it was for.
     const bool handed_over = edge->type == EdgeType::kQueue || edge->type == EdgeType::kSpawn;
-    const bool take_dst = handed_over || (dst.label.known && IsWaitedFor(dst.label.kind) &&
-                                          !(src.label.known && IsWaitedFor(src.label.kind)));
+    const bool take_dst = handed_over || (dst.known && IsWaitedFor(dst.kind) &&
+                                          !(src.known && IsWaitedFor(src.kind)));
     explained.peer = take_dst ? edge->dst : edge->src;
-    explained.peer_brief = take_dst ? dst : src;
+    explained.peer_name = take_dst ? dst_name : src_name;
     explained.thread = edge->dst_thread;
-    explained.thread_brief = BriefOf(edge->dst_thread);
+    explained.thread_name = NameOf(edge->dst_thread);
   }
   record.spans.push_back(explained);
 }

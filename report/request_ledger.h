@@ -17,6 +17,14 @@
 
 namespace cprof {
 
+// A node's label and thread id, kept once for all spans that mention nodes of that name.
+using NameIndex = uint32_t;
+struct NodeName {
+  Label label;
+  uint32_t tid = 0;
+  friend bool operator==(const NodeName&, const NodeName&) = default;
+};
+
 // One stretch of a request's wall time with what explains it, by name: the nodes may be gone.
 struct ExplainedSpan {
   uint64_t from_ns = 0;
@@ -30,10 +38,11 @@ struct ExplainedSpan {
   EdgeId edge = 0;
   bool has_edge = false;  // edge was found; edge_type is valid
   EdgeType edge_type = EdgeType::kSubmit;
-  NodeBrief node_brief;
-  NodeBrief peer_brief;
-  NodeBrief cause_brief;
-  NodeBrief thread_brief;
+  // What these nodes were called; see RequestLedger::NameAt.
+  NameIndex node_name = 0;
+  NameIndex peer_name = 0;
+  NameIndex cause_name = 0;
+  NameIndex thread_name = 0;
 
   uint64_t duration_ns() const { return to_ns - from_ns; }
 };
@@ -62,7 +71,8 @@ struct RequestRecord {
 class RequestLedger {
  public:
   static constexpr size_t kMaxSpans = 1 << 16;      // kept of one request
-  static constexpr size_t kMaxKeptSpans = 1 << 18;  // kept of all ended ones, 50 MB
+  static constexpr size_t kMaxKeptSpans = 1 << 18;  // kept of all ended ones, 20 MB
+  static constexpr size_t kMaxNames = 1 << 18;      // told apart; further ones are not known
   static constexpr size_t kMaxEdges = 1 << 20;      // remembered, 48 MB
 
   // Called once for each request, when every request that it waited for has ended too (or nothing
@@ -85,6 +95,8 @@ class RequestLedger {
 
   const NodeTable& nodes() const { return nodes_; }
   NodeTable& nodes() { return nodes_; }
+  const NodeName& NameAt(NameIndex index) const { return names_[index]; }
+  const Label& LabelAt(NameIndex index) const { return names_[index].label; }
   // A request whose spans have been told, for what it did while others waited for it; null where it
   // is forgotten or was never one. Valid during a Consumer call.
   const RequestRecord* FindTold(NodeId request) const;
@@ -104,7 +116,7 @@ class RequestLedger {
   };
 
   const EdgeBrief* FindEdge(EdgeId id) const;
-  NodeBrief BriefOf(NodeId id) const;
+  NameIndex NameOf(NodeId id);
   uint64_t OldestBeginNs() const;
   uint64_t OldestNeededNs() const;
   void AwaitHolders(Ended* ended);
@@ -112,7 +124,15 @@ class RequestLedger {
   void Forget();
 
   Consumer consumer_;
+  struct NameHash {
+    size_t operator()(const NodeName& name) const noexcept {
+      return LabelHash()(name.label) + name.tid * 0x9e3779b97f4a7c15ULL;
+    }
+  };
+
   NodeTable nodes_;
+  std::vector<NodeName> names_{NodeName{}};  // 0: not known
+  std::unordered_map<NodeName, NameIndex, NameHash> name_index_;
   std::vector<EdgeBrief> edges_;  // by id modulo its size
   std::map<NodeId, std::unique_ptr<RequestRecord>> live_;
   // By a live request: ended ones that wait for its end.

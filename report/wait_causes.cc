@@ -52,7 +52,7 @@ struct WaitWalk {
   void Explain(const RequestRecord& waiter, const ExplainedSpan& span, uint64_t from_ns,
                uint64_t to_ns, int depth) const {
     WaitCause piece = cause;
-    piece.holder = span.cause_brief.label;
+    piece.holder = ledger.LabelAt(span.cause_name);
     const RequestRecord* holder = span.cause == 0 ? nullptr : ledger.FindTold(span.cause);
     if (holder != nullptr && holder->node != waiter.node) {
       auto other = std::upper_bound(
@@ -68,7 +68,7 @@ struct WaitWalk {
           WaitCause known = piece;
           known.holder_known = true;
           known.holder_state = other->state;
-          known.holder_peer = IsWaiting(other->state) ? other->peer_brief.label : Label{};
+          known.holder_peer = IsWaiting(other->state) ? ledger.LabelAt(other->peer_name) : Label{};
           visit(known, from_ns, end_ns);
         }
         from_ns = end_ns;
@@ -87,9 +87,9 @@ void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
   cause.state = span.state;
   // Why a thread was not on a CPU, or what is not known, has nobody to blame.
   const bool has_peer = span.state != WallState::kRunnable && span.state != WallState::kUnknown;
-  if (has_peer) cause.peer = span.peer_brief.label;
+  if (has_peer) cause.peer = ledger.LabelAt(span.peer_name);
   if (!IsHeld(span.state)) {
-    if (has_peer) cause.holder = span.cause_brief.label;
+    if (has_peer) cause.holder = ledger.LabelAt(span.cause_name);
     visit(cause, span.from_ns, span.to_ns);
     return;
   }
