@@ -137,6 +137,10 @@ void DrainThread::Run() {
     if (fill > kHighFill) pause = std::max(pause / 2, kShortestPause);
     if (fill > 4 * kHighFill) pause = kShortestPause;
     if (fill < kLowFill) pause = std::min(pause * 5 / 4, kLongestPause);
+    for (const EventSource* source : sources_) {
+      const auto longest_us = static_cast<int64_t>(source->LongestPauseNs() / 1000);
+      pause = std::min(pause, std::chrono::microseconds(longest_us));
+    }
     lock.lock();
     finish_.wait_for(lock, pause, [this] { return finishing_; });
   }

@@ -42,6 +42,9 @@ class EventSource {
   virtual void AppendCounters(std::vector<RoundMark::Counter>* counters) = 0;
   // Bytes waiting in the fullest ring, as a share of its size, to choose the pace.
   virtual double Fill() const = 0;
+  // How long the next sweep may be put off while the rings are nearly empty: as long as a writer
+  // that wakes up needs to fill one.
+  virtual uint64_t LongestPauseNs() const { return UINT64_MAX; }
   // After a Sweep that returned true: nothing older than this follows, where that is earlier than
   // the time read before the sweep. For rings of which some writer is always in the middle of an
   // event: their marks lag behind instead of waiting.
