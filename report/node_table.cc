@@ -44,6 +44,7 @@ Label LabelOf(const Node& node) {
       break;
     default: label.name = node.attributes.name; label.domain = node.attributes.domain;
   }
+  if (node.kind == NodeKind::kResource && label.name == 0) label.id = node.key.lo;
   return label;
 }
 
