@@ -32,6 +32,7 @@ class Ring {
   void Submit();
   // Blocks for one completion. `more`: the operation will complete again.
   int32_t WaitResult(bool* more);
+  int fd() const { return ring_.ring_fd; }
   // Who executes submissions: the SQPOLL thread, or the calling thread.
   uint32_t submitter_tid() const { return submitter_tid_; }
 

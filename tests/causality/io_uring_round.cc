@@ -26,6 +26,8 @@ constexpr uint64_t kUserDataCount = 4;
 constexpr uint32_t kNopInjectResult = 1;  // IORING_NOP_INJECT_RESULT
 constexpr uint32_t kMaxNumber = 1000;     // operations in a round, so that ranges stay apart
 constexpr uint32_t kHandlesPerThread = 2;
+// Before this one, operations stand alone: no user_data is asked for but their own.
+constexpr Operation kFirstUnnamed = Operation::kTimeout;
 
 bool NopCanInject() {
   io_uring ring;
@@ -96,8 +98,10 @@ uint64_t Rounds::Run() {
   const uint64_t sections = 1 + Draw(options_.max_sections);
   for (uint64_t i = 0; i < sections; ++i) {
     const uint64_t draw = options_.mark_requests ? Draw(10) : 9;
-    if (draw < 6) {
+    if (draw < 4) {
       RunOneRequest();
+    } else if (draw < 6) {
+      RunNamed();
     } else if (draw < 8) {
       RunTwoRequests();
     } else {
@@ -135,6 +139,26 @@ void Rounds::RunTwoRequests() {
   ReapUntilEmpty();
   EndRequest(second);
   EndRequest(first);
+}
+
+// Operations of two requests in one enter once more, but the program names the owner of each: by
+// user_data, of which no two in flight are equal here, and which the next section reuses.
+void Rounds::RunNamed() {
+  next_named_user_data_ = 0;
+  uint64_t requests[2];
+  for (uint64_t& request : requests) {
+    request = BeginRequest();
+    named_request_ = request;
+    for (int i = 0; i < 2; ++i) {
+      const Operation operation = DrawOperation();
+      Prepare(operation < kFirstUnnamed ? operation : Operation::kNop, request);
+    }
+  }
+  named_request_ = 0;
+  SubmitBatch();
+  ReapUntilEmpty();
+  EndRequest(requests[1]);
+  EndRequest(requests[0]);
 }
 
 void Rounds::RunNobodys() {
@@ -278,6 +302,12 @@ io_uring_sqe* Rounds::PreparePipeRead(int pipe, uint32_t length, int32_t result,
 void Rounds::Finish(io_uring_sqe* sqe, int32_t result, uint64_t owner, uint32_t kind,
                     uint32_t flags) {
   sqe->user_data = Draw(kUserDataCount);
+  if (named_request_ != 0) {
+    sqe->user_data = next_named_user_data_++;
+    uint64_t handle = 0;
+    const cprof_node node = NodeOfSlot(static_cast<uint32_t>(working_.size() - 1), &handle);
+    cprof_edge(node, cprof_io(ring_.fd(), sqe->user_data), CPROF_EDGE_SUBMIT, 0);
+  }
   sqe->flags |= static_cast<uint8_t>(flags);
   const uint64_t operation = oracle_.NewId();
   batch_.push_back({operation, owner, kind});

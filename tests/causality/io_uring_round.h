@@ -90,6 +90,7 @@ class Rounds {
   void RunOneRequest();
   void RunTwoRequests();
   void RunNobodys();
+  void RunNamed();
   void PrepareMany(uint64_t count, uint64_t owner);
   void Prepare(Operation operation, uint64_t owner);
   void PrepareSpecial(Operation operation, uint64_t owner);
@@ -129,6 +130,8 @@ class Rounds {
   std::vector<uint64_t> multishots_;   // live ones; the n-th polls pipe n
   uint64_t open_ = 0;                  // completions still to come
   int next_pipe_ = 0;
+  uint64_t named_request_ = 0;  // whose operations are being named with cprof.h; 0: none's
+  uint64_t next_named_user_data_ = 0;
   uint32_t next_number_ = 0;
   bool has_special_ = false, has_fail_ = false;
   uint64_t next_batch_ = 1;

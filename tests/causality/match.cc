@@ -83,7 +83,8 @@ HalvesByTid Collect(const Graph& graph, const std::vector<OracleRecord>& records
   for (uint32_t i = 0; i < graph.edges.size(); ++i) {
     const GraphEdge& edge = graph.edges[i];
     if (edge.type != type) continue;
-    if (type == "queue" && edge.source != "application") continue;
+    // Hand-overs are what an application tells; submits and completions are not.
+    if ((type == "queue") != (edge.source == "application")) continue;
     collector.Add(SideOf(graph, edge, at_source), !at_source).edges.push_back(i);
   }
   for (uint32_t i = 0; i < graph.orphans.size(); ++i) {

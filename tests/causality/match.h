@@ -47,8 +47,9 @@ struct Window {
 };
 Window WindowOf(const Graph& graph);
 
-// type: "submit" (halves at their source), "complete" (at their destination) or "queue" (at their
-// source, only those the application named); truth: the matching kind of record.
+// type: "submit" (halves at their source) and "complete" (at their destination), those that the
+// application told left out; or "queue" (at their source, only those that the application told);
+// truth: the matching kind of record.
 Matched Match(const Graph& graph, const std::vector<OracleRecord>& records, std::string_view type,
               Truth truth, const Window& window);
 

@@ -185,7 +185,9 @@ OwnerScore ScoreOperations(const OwnerTruth& truth,
       }
     }
     const uint64_t life_ns = node->died_ns - node->born_ns;
-    if (record != kNoRecord && truth.records[record].owner != 0 && covered_ns < life_ns) {
+    if (record == kNoRecord || truth.records[record].owner == 0) continue;
+    // When one that ends in silence ended, nobody knows.
+    if (truth.records[record].kind == kExpectCompletion && covered_ns < life_ns) {
       score.unknown_ns += life_ns - covered_ns;
     }
   }

@@ -12,8 +12,8 @@ namespace cprof::causality {
 namespace {
 
 bool IsScored(const GraphEdge& edge) {
-  return edge.type == "submit" || edge.type == "complete" ||
-         (edge.type == "queue" && edge.source == "application");
+  if (edge.source == "application") return edge.type == "submit" || edge.type == "queue";
+  return edge.type == "submit" || edge.type == "complete";
 }
 
 class Scorer {
@@ -36,6 +36,7 @@ class Scorer {
     Submits();
     Completes();
     HandOvers();
+    Namings();
     Coverage();
     Accounts();
     const OwnerTruth truth{records_, graph_, window_, request_of_node_};
@@ -144,6 +145,27 @@ class Scorer {
         } else {
           ++score.wrong;
         }
+      }
+    }
+  }
+
+  // An application that names the owner of an operation makes an edge from the request to it: right
+  // where the operation is one of that request's. Only how it is joined is at stake, so it is no
+  // true edge to be found.
+  void Namings() {
+    for (const GraphEdge& edge : graph_.edges) {
+      if (edge.type != "submit" || edge.source != "application") continue;
+      EdgeScore& score = Of(edge);
+      ++score.reported;
+      const auto operation = operation_of_node_.find(edge.dst);
+      const auto request = request_of_node_.find(edge.src);
+      if (operation == operation_of_node_.end() || request == request_of_node_.end()) {
+        ++score.foreign;
+      } else if (operation->second == kNoRecord) {
+        ++score.undecided;
+      } else {
+        const bool is_right = records_[operation->second].owner == request->second;
+        ++(is_right ? score.right : score.wrong);
       }
     }
   }

@@ -324,6 +324,23 @@ TEST(Score, HandOverToAnEarlierLifeOfTheHandleIsFalse) {
   EXPECT_EQ(scores.edges.at("observed").right, 1u);
 }
 
+TEST(Score, NamingTheOwnerOfAnotherOperationIsFalse) {
+  auto truth = TwoRequests();
+  truth.push_back(Record(Truth::kSubmit, kTid, 9, 0, 51, 21, 10000, 10400));
+  truth.push_back(Record(Truth::kSubmit, kTid, 9, 1, 52, 22, 10000, 10400));
+  GraphLines lines;
+  DrawTwoRequests(&lines);
+  lines.Node(9, "io_request", 10200, 11200);
+  lines.Node(10, "io_request", 10300, 11200);
+  lines.Edge("submit", 1, 9, 10200, 1);
+  lines.Edge("submit", 1, 10, 10300, 1);
+  lines.Edge("submit", 3, 9, 9900, 1, "observed", "application");
+  lines.Edge("submit", 3, 10, 9950, 1, "observed", "application");
+  const Scores scores = Score(truth, lines.Read());
+  EXPECT_EQ(scores.WrongJoins(), 1u);
+  EXPECT_EQ(scores.edges.at("observed").right, 4u);
+}
+
 TEST(Score, OwnerOfAnOperationIsCheckedOverItsLife) {
   auto truth = TwoRequests();
   truth.push_back(Record(Truth::kSubmit, kTid, 9, 0, 51, 21, 10000, 10400));
