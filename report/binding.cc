@@ -25,7 +25,6 @@ void BindingTable::Forget(NodeId node, NodeId thread) {
 // Tells the interval of one entry; the entry itself is the caller's to remove.
 void BindingTable::Close(NodeId thread, const Stack& stack, size_t index, uint64_t time_ns) {
   const Entry& entry = stack.entries[index];
-  if (entry.node == 0) return;
   Binding binding;
   binding.thread = thread;
   binding.node = entry.node;

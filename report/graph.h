@@ -168,7 +168,7 @@ struct ThreadSlice {
 // An interval in which a thread works for a node. Emitted when it closes.
 struct Binding {
   NodeId thread = 0;
-  NodeId node = 0;
+  NodeId node = 0;               // 0: something that cannot be named; hides the bindings around it
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
   uint32_t depth = 0;            // 0: outermost

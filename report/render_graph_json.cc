@@ -287,7 +287,7 @@ void GraphJson::OnBreak(BreakId id, const Break& lost) {
 void GraphJson::OnBinding(const Binding& binding) {
   Line("binding", [&](JsonWriter& json) {
     json.Field("thread", binding.thread);
-    json.Field("node", binding.node);
+    Optional(json, "node", binding.node);
     json.Field("from_ns", Relative(binding.from_ns));
     json.Field("to_ns", Relative(binding.to_ns));
     json.Field("depth", binding.depth);

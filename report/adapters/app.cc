@@ -6,8 +6,10 @@
 // lives end as `superseded`. An id that was never begun is taken at first sight only where its
 // begin can have been before the recording, and always for a resource, which needs no begin.
 //
-// Own rings lose events too. From the first lost time on, what the threads of that ring are bound
-// to is unknown until they enter or leave anew.
+// Own rings lose events too. Where an end and a begin of an id may both have been lost since a life
+// began, what is named by it now may be another one: nothing is joined to that life any more, and
+// it ends as `superseded`. There is no attribute that could confirm it. From the first lost time
+// on, what the threads of that ring are bound to is unknown until they enter or leave anew.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -89,6 +91,7 @@ class AppAdapter : public JoinAdapter {
   AppKey KeyOf(ThreadRecord& thread, uint64_t kind, StringId domain, const Key& id) const;
   Named Resolve(ThreadRecord& thread, const AppKey& key, const Event& event);
   bool MayPredate(ThreadRecord& thread) const;
+  Life* FindUntouched(const AppKey& key, uint64_t time_ns);
   void Begin(ThreadRecord& thread, const AppKey& key, const Event& event);
   void End(ThreadRecord& thread, const AppKey& key, const Event& event);
   void EndLife(const AppKey& key, uint64_t time_ns, NodeId thread, NodeEnd end);
@@ -165,10 +168,25 @@ void AppAdapter::Apply(const Event& event) {
   }
 }
 
+// The open life of an id, or null where there is none, or none that is certain; that one ends here.
+Life* AppAdapter::FindUntouched(const AppKey& key, uint64_t time_ns) {
+  Life* life = lives_.Find(key);
+  const BreakTable& breaks = context_.breaks();
+  if (life == nullptr || !breaks.MayOverlap(life->checked_ns, time_ns)) return life;
+  const uint64_t signature = SignatureBit(key.id.lo);
+  life->end_lost |= breaks.Lost(life->checked_ns, time_ns, end_verbs_, signature).any;
+  life->begin_lost |= breaks.Lost(life->checked_ns, time_ns, begin_verbs_, signature).any;
+  life->checked_ns = time_ns;
+  if (!life->end_lost || !life->begin_lost) return life;
+  bindings_.LoseNode(life->node.id, TagOf(key), time_ns);
+  lives_.End(key, time_ns, 0, NodeEnd::kSuperseded);
+  return nullptr;
+}
+
 AppAdapter::Named AppAdapter::Resolve(ThreadRecord& thread, const AppKey& key, const Event& event) {
   Named named;
   named.key = key;
-  if (const Life* life = lives_.Find(key)) {
+  if (const Life* life = FindUntouched(key, event.time_ns)) {
     named.node = life->node.id;
     named.rival = life->contested ? life->rival : 0;
     return named;
@@ -208,7 +226,7 @@ void AppAdapter::Begin(ThreadRecord& thread, const AppKey& key, const Event& eve
 }
 
 void AppAdapter::End(ThreadRecord& thread, const AppKey& key, const Event& event) {
-  Life* life = lives_.Find(key);
+  Life* life = FindUntouched(key, event.time_ns);
   if (life == nullptr) return;
   if (life->open > 1) {
     --life->open;
@@ -360,6 +378,8 @@ void AppAdapter::ApplyDoubts(uint64_t before_ns) {
 
 void AppAdapter::Part(ThreadRecord& thread, uint64_t time_ns) {
   if (thread.node == 0) return;
+  // What was lost before the end may have ended a binding earlier.
+  ApplyDoubts(time_ns);
   bindings_.EndThread(thread.node, time_ns);
   streams_.erase(thread.node);
 }

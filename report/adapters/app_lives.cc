@@ -30,6 +30,7 @@ Life& LifeTable::Begin(const AppKey& key, uint64_t time_ns, NodeId thread, Strin
                        bool birth_seen) {
   Life& life = lives_[key];
   life = Life{};
+  life.checked_ns = time_ns;
   Node& node = life.node;
   node.kind = KindOf(key.kind);
   node.scope = key.scope;

@@ -37,6 +37,10 @@ struct Life {
   uint32_t open = 1;
   bool contested = false;
   NodeId rival = 0;  // contested: the life that was open before
+  // What breaks may have lost of this id, from the birth up to checked_ns.
+  uint64_t checked_ns = 0;
+  bool end_lost = false;
+  bool begin_lost = false;
 };
 
 // Tells births and ends to the graph.

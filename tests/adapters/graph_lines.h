@@ -58,7 +58,8 @@ class GraphLines : public GraphSink {
   }
   void OnBinding(const Binding& binding) override {
     bindings.push_back(binding);
-    Add("binding " + names_[binding.thread] + " for " + names_[binding.node] + " " +
+    Add("binding " + names_[binding.thread] + " for " +
+        (binding.node == 0 ? "something" : names_[binding.node]) + " " +
         std::to_string(binding.from_ns) + ".." + std::to_string(binding.to_ns) + " " +
         std::string(ConfidenceName(binding.confidence)));
   }
