@@ -67,6 +67,7 @@ class Parser {
     node.born_ns = Time(json, "born_ns");
     const auto died = json.find("died_ns");
     if (died != json.end() && died->is_number()) node.died_ns = Time(json, "died_ns");
+    node.end_seen = node.died_ns != 0 && TextOf(json, "end") == "observed";
     if (const auto attrs = json.find("attrs"); attrs != json.end() && attrs->is_object()) {
       node.tid = static_cast<uint32_t>(NumberOf(*attrs, "tid"));
       node.comm = TextOf(*attrs, "comm");

@@ -18,10 +18,11 @@ namespace cprof::causality {
 struct GraphNode {
   std::string kind;
   uint64_t born_ns = 0;
-  uint64_t died_ns = 0;  // 0: alive at the end
-  uint32_t tid = 0;      // thread
-  std::string comm;      // thread
-  uint64_t handle = 0;   // request, runtime_task, resource: the application's id
+  uint64_t died_ns = 0;   // 0: alive at the end
+  bool end_seen = false;  // died_ns is its end, not where sight of it was lost
+  uint32_t tid = 0;       // thread
+  std::string comm;       // thread
+  uint64_t handle = 0;    // request, runtime_task, resource: the application's id
   std::string name;
 };
 

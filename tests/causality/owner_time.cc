@@ -10,8 +10,8 @@ namespace {
 // What the graph claims for [from, to): hidden ids of the requests (0: one that never was).
 struct Claim {
   uint64_t from_ns = 0, to_ns = 0;
-  uint64_t opened_ns = 0;  // of the binding: the latest is the innermost
-  std::vector<uint64_t> requests;
+  uint64_t opened_ns = 0;          // of the binding: the latest is the innermost
+  std::vector<uint64_t> requests;  // none: said to be unknown, whatever lies around it
 };
 
 // What was true over [from, to).
@@ -47,7 +47,11 @@ std::map<uint32_t, std::vector<Claim>> ClaimsByTid(const OwnerTruth& truth) {
   std::map<uint32_t, std::vector<Claim>> claims;
   for (const GraphBinding& binding : truth.graph.bindings) {
     const uint32_t tid = truth.graph.TidOf(binding.thread);
-    if (tid == 0 || binding.confidence == "unknown") continue;
+    if (tid == 0) continue;
+    if (binding.confidence == "unknown") {
+      claims[tid].push_back({binding.from_ns, binding.to_ns, binding.from_ns, {}});
+      continue;
+    }
     if (truth.request_of_node.contains(binding.node)) {
       claims[tid].push_back(
           {binding.from_ns, binding.to_ns, binding.from_ns, HiddenIds(truth, {binding.node})});
@@ -109,7 +113,7 @@ std::map<uint32_t, std::vector<Stretch>> StretchesByTid(const OwnerTruth& truth)
 }
 
 void Judge(const Claim* claim, uint64_t owner, uint64_t span_ns, OwnerScore* score) {
-  if (claim == nullptr) {
+  if (claim == nullptr || claim->requests.empty()) {
     if (owner != 0) score->unknown_ns += span_ns;
     return;
   }

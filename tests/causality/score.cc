@@ -11,6 +11,8 @@
 namespace cprof::causality {
 namespace {
 
+constexpr size_t kMaxExamples = 5;
+
 bool IsScored(const GraphEdge& edge) {
   if (edge.source == "application") return edge.type == "submit" || edge.type == "queue";
   return edge.type == "submit" || edge.type == "complete";
@@ -49,13 +51,23 @@ class Scorer {
  private:
   EdgeScore& Of(const GraphEdge& edge) { return scores_.edges[edge.confidence]; }
 
+  void Wrong(const GraphEdge& edge, const char* why, EdgeScore* score) {
+    ++score->wrong;
+    if (scores_.wrong_examples.size() == kMaxExamples) return;
+    scores_.wrong_examples.push_back(edge.type + " edge of node " + std::to_string(edge.src) +
+                                     " to node " + std::to_string(edge.dst) + ", events " +
+                                     edge.src_event + " and " + edge.dst_event + ": " + why);
+  }
+
   // Counts an edge whose half settles it, whatever the edge says. False: still to be judged.
-  bool SettledByHalf(const Half& half, EdgeScore* score) {
+  bool SettledByHalf(const Half& half, const GraphEdge& edge, EdgeScore* score) {
     ++score->reported;
     switch (half.verdict) {
       case Half::Verdict::kForeign: ++score->foreign; return true;
       case Half::Verdict::kUndecided: ++score->undecided; return true;
-      case Half::Verdict::kInvented: ++score->wrong; return true;
+      case Half::Verdict::kInvented:
+        Wrong(edge, "nothing of the kind happened then", score);
+        return true;
       case Half::Verdict::kDecided: return false;
     }
     return true;
@@ -75,11 +87,11 @@ class Scorer {
         const GraphEdge& edge = graph_.edges[index];
         EdgeScore& score = Of(edge);
         const bool is_first = Stand(half, edge.dst);
-        if (SettledByHalf(half, &score)) continue;
+        if (SettledByHalf(half, edge, &score)) continue;
         if (is_first) {
           Right(half, &score);
         } else {
-          ++score.wrong;
+          Wrong(edge, "its node stands for another submit too", &score);
         }
       }
     }
@@ -90,8 +102,7 @@ class Scorer {
     if (half.verdict == Half::Verdict::kForeign) return true;
     const uint32_t record = half.verdict == Half::Verdict::kDecided ? half.record : kNoRecord;
     const auto [found, is_new] = operation_of_node_.try_emplace(node, record);
-    if (!is_new && found->second != record) return false;
-    return is_new;
+    return is_new || found->second == record;
   }
 
   // A completion is right if its node was submitted as the very operation that completed.
@@ -100,19 +111,23 @@ class Scorer {
       for (const uint32_t index : half.edges) {
         const GraphEdge& edge = graph_.edges[index];
         EdgeScore& score = Of(edge);
-        if (SettledByHalf(half, &score)) continue;
+        if (SettledByHalf(half, edge, &score)) continue;
         const auto submitted = operation_of_node_.find(edge.src);
         if (submitted == operation_of_node_.end()) {
           // Its submit is not in the graph: nobody can say that it is wrong, unless the truth says
           // that the completion belongs to an operation whose submit is.
           const bool elsewhere = submit_seen(records_[half.record].operation);
-          ++(elsewhere ? score.wrong : score.undecided);
+          if (elsewhere) {
+            Wrong(edge, "what completed was submitted as another node", &score);
+          } else {
+            ++score.undecided;
+          }
         } else if (submitted->second == kNoRecord) {
           ++score.undecided;
         } else if (records_[submitted->second].operation == records_[half.record].operation) {
           Right(half, &score);
         } else {
-          ++score.wrong;
+          Wrong(edge, "its node was submitted as another operation", &score);
         }
       }
     }
@@ -132,7 +147,7 @@ class Scorer {
       for (const uint32_t index : half.edges) {
         const GraphEdge& edge = graph_.edges[index];
         EdgeScore& score = Of(edge);
-        if (SettledByHalf(half, &score)) continue;
+        if (SettledByHalf(half, edge, &score)) continue;
         const OracleRecord& record = records_[half.record];
         const auto& sources = record.value == 0 ? request_of_node_ : task_of_node_;
         const uint64_t source = record.value == 0 ? record.owner : record.value;
@@ -143,7 +158,7 @@ class Scorer {
         if (is_right) {
           Right(half, &score);
         } else {
-          ++score.wrong;
+          Wrong(edge, "one end is another life", &score);
         }
       }
     }
@@ -164,8 +179,11 @@ class Scorer {
       } else if (operation->second == kNoRecord) {
         ++score.undecided;
       } else {
-        const bool is_right = records_[operation->second].owner == request->second;
-        ++(is_right ? score.right : score.wrong);
+        if (records_[operation->second].owner == request->second) {
+          ++score.right;
+        } else {
+          Wrong(edge, "the operation is not that request's", &score);
+        }
       }
     }
   }
@@ -216,10 +234,9 @@ class Scorer {
   }
 
   void Walls() {
-    std::unordered_map<uint64_t, uint64_t> state_sum_ns;
+    std::unordered_map<uint64_t, std::map<std::string, uint64_t>> states;
     for (const GraphState& state : graph_.states) {
-      state_sum_ns[state.request] += state.to_ns - state.from_ns;
-      scores_.state_ns[state.state] += state.to_ns - state.from_ns;
+      states[state.request][state.state] += state.to_ns - state.from_ns;
     }
     for (const OracleRecord& record : records_) {
       if (record.truth == Truth::kRequestEnd) ++scores_.requests;
@@ -227,7 +244,7 @@ class Scorer {
     for (const auto& [node_id, request] : request_of_node_) {
       const Lives::Life* life = requests_.Of(request);
       const GraphNode& node = *graph_.Find(node_id);
-      if (life == nullptr || life->end_after_ns == 0 || node.died_ns == 0) continue;
+      if (life == nullptr || life->end_after_ns == 0 || !node.end_seen) continue;
       ++scores_.requests_matched;
       const uint64_t wall_ns = node.died_ns - node.born_ns;
       const uint64_t longest_ns = life->end_after_ns - life->begin_before_ns;
@@ -236,8 +253,12 @@ class Scorer {
           wall_ns > longest_ns + longest_ns / 100 || wall_ns + shortest_ns / 100 < shortest_ns;
       if (is_off) ++scores_.requests_off;
       scores_.wall_ns += wall_ns;
-      const auto sum = state_sum_ns.find(node_id);
-      if (sum == state_sum_ns.end() || sum->second != wall_ns) ++scores_.states_not_adding;
+      uint64_t sum_ns = 0;
+      for (const auto& [state, time_ns] : states[node_id]) {
+        sum_ns += time_ns;
+        scores_.state_ns[state] += time_ns;
+      }
+      if (sum_ns != wall_ns) ++scores_.states_not_adding;
     }
   }
 

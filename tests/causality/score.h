@@ -63,6 +63,9 @@ struct Scores {
   uint64_t wall_ns = 0;
   std::map<std::string, uint64_t> state_ns;
 
+  // The first few wrong edges, in words.
+  std::vector<std::string> wrong_examples;
+
   uint64_t WrongJoins() const;
   double Precision(const std::string& confidence) const;  // 1 where nothing was reported
   double Recall() const;

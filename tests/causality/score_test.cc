@@ -26,7 +26,8 @@ class GraphLines {
   }
   void Node(uint64_t id, const char* kind, uint64_t born, uint64_t died, uint64_t handle = 0) {
     text_ << R"({"t":"node","id":)" << id << R"(,"kind":")" << kind << R"(","born_ns":)" << born
-          << R"(,"died_ns":)" << died << R"(,"attrs":{"id":")" << handle << R"("}})" << '\n';
+          << R"(,"died_ns":)" << died << R"(,"end":"observed","attrs":{"id":")" << handle
+          << R"("}})" << '\n';
   }
   void Edge(const char* type, uint64_t src, uint64_t dst, uint64_t time, uint64_t thread,
             const char* confidence = "observed", const char* source = "kernel") {
@@ -45,9 +46,10 @@ class GraphLines {
           << thread << R"(,"time_ns":)" << time << R"(,"reason":")" << reason << R"(","proof":"p"})"
           << '\n';
   }
-  void Binding(uint64_t thread, uint64_t node, uint64_t from, uint64_t to) {
+  void Binding(uint64_t thread, uint64_t node, uint64_t from, uint64_t to,
+               const char* confidence = "observed") {
     text_ << R"({"t":"binding","thread":)" << thread << R"(,"node":)" << node << R"(,"from_ns":)"
-          << from << R"(,"to_ns":)" << to << R"(,"confidence":"observed"})" << '\n';
+          << from << R"(,"to_ns":)" << to << R"(,"confidence":")" << confidence << R"("})" << '\n';
   }
   void Owner(uint64_t node, const char* requests, uint64_t from, uint64_t to) {
     text_ << R"({"t":"owner","node":)" << node << R"(,"requests":[)" << requests
@@ -140,6 +142,15 @@ TEST(Score, OrphansAreMissingButNotFalse) {
   EXPECT_EQ(scores.orphans_by_reason.at("ambiguous"), 1u);
   EXPECT_EQ(scores.unexplained, 0u);
   EXPECT_DOUBLE_EQ(scores.Recall(), 0.75);
+}
+
+TEST(Score, SubmitWithAnEdgeAndAnOrphanIsRight) {
+  GraphLines lines;
+  SubmitTwo(&lines);
+  lines.Edge("complete", 8, 1, 3000, 1);
+  lines.Orphan("complete", "take_up", 0, 3100, 1, "in_coverage_break");
+  lines.Orphan("submit", "hand_out", 7, 1100, 1, "in_coverage_break");
+  EXPECT_EQ(Score(TwoOperations(), lines.Read()).WrongJoins(), 0u);
 }
 
 TEST(Score, UnexplainedOrphanIsCounted) {
@@ -313,6 +324,16 @@ TEST(Score, InnermostBindingCounts) {
   const Scores scores = Score(TwoRequests(), lines.Read());
   EXPECT_EQ(scores.threads.right_ns, 9800u);
   EXPECT_EQ(scores.threads.wrong_ns, 0u);
+}
+
+TEST(Score, UnknownInnermostBindingHidesTheOuterOne) {
+  GraphLines lines;
+  DrawTwoRequests(&lines);
+  lines.Binding(2, 4, 10000, 20000);  // of the wrong request
+  lines.Binding(2, 0, 10050, 19950, "unknown");
+  const Scores scores = Score(TwoRequests(), lines.Read());
+  EXPECT_EQ(scores.threads.wrong_ns, 0u);
+  EXPECT_EQ(scores.threads.unknown_ns, 2 * 9800u);
 }
 
 TEST(Score, HandOverToAnEarlierLifeOfTheHandleIsFalse) {

@@ -47,6 +47,7 @@ std::string ScoresAsText(const Scores& scores) {
       scores.operations, scores.found, scores.missing, scores.missing_with_orphan, scores.undecided,
       scores.Recall(), scores.outside_recording, scores.silent_operations);
   text += fmt::format("false joins {}\n", scores.WrongJoins());
+  for (const std::string& example : scores.wrong_examples) text += "  " + example + "\n";
   text += fmt::format("half-edges {}, orphans {} (unexplained {}), breaks {}, accounts {}\n",
                       scores.half_edges, scores.orphans, scores.unexplained, scores.breaks,
                       scores.adds_up ? "add up" : "DO NOT ADD UP");

@@ -64,7 +64,7 @@ Sums Compare(const Graph& graph, const std::unordered_map<uint64_t, Measured>& t
   Sums sums;
   for (const auto& [id, node] : graph.nodes) {
     // Requests that began before the recording have no states and no sure wall.
-    if (node.kind != "request" || node.died_ns == 0 || !states.contains(id)) continue;
+    if (node.kind != "request" || !node.end_seen || !states.contains(id)) continue;
     const auto measured = truth.find(node.handle);
     if (measured == truth.end()) continue;
     const uint64_t wall_ns = node.died_ns - node.born_ns;
