@@ -40,6 +40,7 @@ struct Joiner::State {
   void ApplyTies(std::span<const Event> events);
   void ApplySample(const StackSample& sample);
   void ApplyBreak(const Break& lost);
+  void CallAdapters(uint64_t time_ns);
 
   JoinContext context;
   std::array<JoinAdapter*, 256> adapter_of{};
@@ -130,6 +131,11 @@ void Joiner::AddStream(const StreamInfo& stream) {
   context.streams_[stream.id] = stream;
 }
 
+void Joiner::State::CallAdapters(uint64_t time_ns) {
+  context.call_ns_ = UINT64_MAX;
+  for (const auto& adapter : context.adapters_) adapter->OnTime(time_ns);
+}
+
 void Joiner::Apply(const Batch& batch) {
   for (const Break& lost : batch.breaks) state_->ApplyBreak(lost);
   auto sample = batch.samples.begin();
@@ -139,6 +145,7 @@ void Joiner::Apply(const Batch& batch) {
     while (sample != batch.samples.end() && sample->event.time_ns < time_ns) {
       state_->ApplySample(*sample++);
     }
+    if (time_ns >= state_->context.call_ns_) state_->CallAdapters(time_ns);
     size_t end = i + 1;
     while (end < events.size() && events[end].time_ns == time_ns) ++end;
     if (end == i + 1) {

@@ -8,6 +8,7 @@
 #ifndef CPROF_REPORT_ADAPTERS_ADAPTER_H_
 #define CPROF_REPORT_ADAPTERS_ADAPTER_H_
 
+#include <algorithm>
 #include <array>
 #include <cstdint>
 #include <memory>
@@ -49,6 +50,9 @@ class JoinAdapter {
   virtual bool MustSwap(const Event& /*first*/, const Event& /*second*/) { return false; }
   // A break, before any event that happened after its beginning.
   virtual void OnBreak(BreakId, const Break&) {}
+  // Some adapter asked for it (JoinContext::CallAt): the first event at time_ns comes next, of
+  // whatever adapter.
+  virtual void OnTime(uint64_t /*time_ns*/) {}
   // Nothing older than final_ns follows.
   virtual void OnFinal(uint64_t /*final_ns*/) {}
   // The recording ends at end_ns: orphans of what is open, then ends of nodes.
@@ -147,6 +151,9 @@ class JoinContext {
   // The halves still to come out of adapters: half_edges - joined - orphans.
   uint64_t OpenHalves() const { return summary_.half_edges - summary_.joined - summary_.orphans; }
 
+  // Asks for OnTime before the first event at or after time_ns.
+  void CallAt(uint64_t time_ns) { call_ns_ = std::min(call_ns_, time_ns); }
+
   // --- breaks ---
   const BreakTable& breaks() const { return breaks_; }
   // "2.17": an event as proofs and the graph text name it.
@@ -188,6 +195,7 @@ class JoinContext {
   std::vector<std::unique_ptr<JoinAdapter>> adapters_;  // by Adapter
   std::vector<JoinAdapter*> io_watchers_;
   uint32_t watched_threads_ = 0;
+  uint64_t call_ns_ = UINT64_MAX;
   NodeId last_node_ = 0;
   EdgeId last_edge_ = 0;
   uint64_t last_orphan_ = 0;

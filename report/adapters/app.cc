@@ -66,6 +66,7 @@ class AppAdapter : public JoinAdapter {
 
   void Apply(const Event& event) override;
   void OnBreak(BreakId id, const Break& lost) override;
+  void OnTime(uint64_t time_ns) override { ApplyDoubts(time_ns); }
   void OnFinal(uint64_t final_ns) override { ApplyDoubts(final_ns); }
   void Finish(uint64_t end_ns) override;
   void OnExec(ThreadRecord& before, ThreadRecord& after, uint64_t time_ns) override;
@@ -357,6 +358,7 @@ void AppAdapter::OnBreak(BreakId, const Break& lost) {
       std::upper_bound(doubts_.begin(), doubts_.end(), doubt,
                        [](const Doubt& a, const Doubt& b) { return a.from_ns < b.from_ns; }),
       doubt);
+  context_.CallAt(doubt.from_ns);
 }
 
 // Breaks are told before the events around them; each takes effect at its first lost time.
@@ -374,12 +376,11 @@ void AppAdapter::ApplyDoubts(uint64_t before_ns) {
     }
   }
   doubts_.erase(doubts_.begin(), doubts_.begin() + static_cast<ptrdiff_t>(applied));
+  if (!doubts_.empty()) context_.CallAt(doubts_.front().from_ns);
 }
 
 void AppAdapter::Part(ThreadRecord& thread, uint64_t time_ns) {
   if (thread.node == 0) return;
-  // What was lost before the end may have ended a binding earlier.
-  ApplyDoubts(time_ns);
   bindings_.EndThread(thread.node, time_ns);
   streams_.erase(thread.node);
 }
