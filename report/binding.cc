@@ -47,8 +47,9 @@ void BindingTable::Push(NodeId thread, const Entry& entry) {
   Tell(thread, stack, entry.from_ns);
 }
 
-void BindingTable::Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source) {
-  Push(thread, {node, time_ns, source, Confidence::kObserved, 0});
+void BindingTable::Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source,
+                         Confidence confidence) {
+  Push(thread, {node, time_ns, source, confidence, 0});
 }
 
 void BindingTable::EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns) {

@@ -20,7 +20,8 @@ class BindingTable {
  public:
   explicit BindingTable(GraphSink& sink) : sink_(sink) {}
 
-  void Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source);
+  void Enter(NodeId thread, NodeId node, uint64_t time_ns, Source source,
+             Confidence confidence = Confidence::kObserved);
   // The thread entered something that is no node: an id that is ambiguous or was never begun. `tag`
   // finds it again at its leave.
   void EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns);

@@ -9,7 +9,7 @@
 // Own rings lose events too. Where an end and a begin of an id may both have been lost since a life
 // began, what is named by it now may be another one: nothing is joined to that life any more, and
 // it ends as `superseded`. There is no attribute that could confirm it. From the first lost time
-// on, what the threads of that ring are bound to is unknown until they enter or leave anew.
+// on, what the threads of that ring are bound to is unknown, until they enter anew after the last.
 #include <algorithm>
 #include <map>
 #include <string>
@@ -85,6 +85,7 @@ class AppAdapter : public JoinAdapter {
   };
   struct Doubt {
     uint64_t from_ns = 0;
+    uint64_t to_ns = 0;
     StreamId stream = 0;
     uint32_t tgid = 0;  // 0: of every process
   };
@@ -102,6 +103,7 @@ class AppAdapter : public JoinAdapter {
                  std::string proof);
   void OrphanUnnamed(const Event& event, EdgeType type, NodeId thread, const Named& named);
   void ApplyDoubts(uint64_t before_ns);
+  bool MayLoseLeave(const Event& enter) const;
   void Part(ThreadRecord& thread, uint64_t time_ns);
   static uint64_t TagOf(const AppKey& key) { return app::AppKeyHash{}(key) | 1; }
 
@@ -112,8 +114,9 @@ class AppAdapter : public JoinAdapter {
   const VerbSet binding_verbs_;
   const VerbSet begin_verbs_;
   const VerbSet end_verbs_;
-  std::map<NodeId, StreamId> streams_;  // the ring of each thread that has told something
-  std::vector<Doubt> doubts_;           // to come, by from_ns
+  std::map<NodeId, StreamId> streams_;           // the ring of each thread that has told something
+  std::vector<Doubt> doubts_;                    // to come, by from_ns
+  std::map<StreamId, uint64_t> doubtful_until_;  // last lost time of those that have come
   uint64_t last_ns_ = 0;
 };
 
@@ -150,7 +153,8 @@ void AppAdapter::Apply(const Event& event) {
     case verbs::kAppEnter: {
       const Named named = Resolve(thread, key, event);
       if (named.node != 0 && named.rival == 0) {
-        bindings_.Enter(node, named.node, event.time_ns, Source::kApplication);
+        bindings_.Enter(node, named.node, event.time_ns, Source::kApplication,
+                        MayLoseLeave(event) ? Confidence::kUnknown : Confidence::kObserved);
       } else {
         bindings_.EnterUnknown(node, TagOf(key), event.time_ns);
       }
@@ -343,6 +347,7 @@ void AppAdapter::NameIo(ThreadRecord& thread, const Event& event, EdgeType type,
 void AppAdapter::OnBreak(BreakId, const Break& lost) {
   Doubt doubt;
   doubt.from_ns = lost.from_ns;
+  doubt.to_ns = lost.to_ns;
   doubt.stream = lost.stream;
   if (lost.stream != kEveryStream) {
     const StreamInfo* stream = context_.StreamOf(lost.stream);
@@ -366,6 +371,8 @@ void AppAdapter::ApplyDoubts(uint64_t before_ns) {
   size_t applied = 0;
   for (; applied < doubts_.size() && doubts_[applied].from_ns <= before_ns; ++applied) {
     const Doubt& doubt = doubts_[applied];
+    uint64_t& until_ns = doubtful_until_[doubt.stream];
+    until_ns = std::max(until_ns, doubt.to_ns);
     for (ThreadRecord* thread : context_.threads().Sorted()) {
       if (thread->node == 0 || (doubt.tgid != 0 && thread->key.tgid != doubt.tgid)) continue;
       // A thread that has told nothing yet may have lost all it told on that ring.
@@ -377,6 +384,16 @@ void AppAdapter::ApplyDoubts(uint64_t before_ns) {
   }
   doubts_.erase(doubts_.begin(), doubts_.begin() + static_cast<ptrdiff_t>(applied));
   if (!doubts_.empty()) context_.CallAt(doubts_.front().from_ns);
+}
+
+// Some events between a break's first and last lost time may have been kept: the leave of this
+// enter need not be among them.
+bool AppAdapter::MayLoseLeave(const Event& enter) const {
+  for (const StreamId stream : {enter.stream, kEveryStream}) {
+    const auto found = doubtful_until_.find(stream);
+    if (found != doubtful_until_.end() && enter.time_ns <= found->second) return true;
+  }
+  return false;
 }
 
 void AppAdapter::Part(ThreadRecord& thread, uint64_t time_ns) {
