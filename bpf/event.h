@@ -178,7 +178,7 @@ struct cprof_found_thread {
 	__u32 tid;
 	__u32 tgid;
 	__u32 flags; /* PF_* of the kernel */
-	__u32 padding;
+	__u32 is_target;
 	char comm[16];
 };
 

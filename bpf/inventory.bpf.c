@@ -23,6 +23,7 @@ int inventory__threads(struct bpf_iter__task *context)
 	found.tid = (u32)task->pid;
 	found.tgid = (u32)task->tgid;
 	found.flags = task->flags;
+	found.is_target = task_is_target(task);
 #pragma unroll
 	for (i = 0; i < 16; i++)
 		found.comm[i] = task->comm[i];

@@ -53,6 +53,7 @@ std::vector<FoundThread> ListThreads(bpf_program* program) {
     thread.runtime_ns = found.runtime_ns;
     thread.tid = found.tid;
     thread.tgid = found.tgid;
+    thread.is_target = found.is_target != 0;
     thread.is_kernel = (found.flags & kFlagKernelThread) != 0;
     thread.comm.assign(found.comm, strnlen(found.comm, sizeof(found.comm)));
     threads.push_back(std::move(thread));

@@ -16,6 +16,7 @@ struct FoundThread {
   uint64_t runtime_ns = 0;  // CPU time as of its last tick or switch
   uint32_t tid = 0;
   uint32_t tgid = 0;
+  bool is_target = false;  // its events are recorded
   bool is_kernel = false;  // a kernel thread, not io-wq or SQPOLL
   std::string comm;
 };

@@ -53,6 +53,10 @@ class CountingStreams : public StreamAllocator {
   std::atomic<StreamId> next_ = 0;
 };
 
+bool Has(const std::vector<std::string>& adapters, std::string_view name) {
+  return std::find(adapters.begin(), adapters.end(), name) != adapters.end();
+}
+
 class Session {
  public:
   Session(const RecordOptions& options, const SessionContext& context)
@@ -71,6 +75,7 @@ class Session {
   void WatchEnds();
   void OpenGate();
   void AddArmedObjects(uint64_t existed_before_ns);
+  void AddRuntimes();
   void AddApps();
   void PrintNotices();
   bool IsTarget(uint32_t tid, uint32_t tgid) const;
@@ -95,6 +100,7 @@ class Session {
   std::unique_ptr<Command> command_;
   CountingStreams streams_;
   std::unique_ptr<KernelCapture> capture_;
+  bool has_sched_ = false;
   std::unique_ptr<AppRings> apps_;  // null where the adapter is not asked for
   std::atomic<bool> output_refused_ = false;
   MappingWatch mappings_;
@@ -161,7 +167,8 @@ Result<void> Session::Arm() {
   capture_ = std::move(*capture);
   symbols_ = std::make_unique<SymbolCopy>(options_.raw_keys ? 0 : capture_->kernel_base());
   CPROF_RETURN_IF_ERROR(capture_->Attach());
-  if (std::find(kernel.adapters.begin(), kernel.adapters.end(), "app") != kernel.adapters.end()) {
+  has_sched_ = Has(kernel.adapters, "sched");
+  if (Has(kernel.adapters, "app")) {
     auto apps = AppRings::Open(capture_->object(), streams_, {options_.inherit});
     if (!apps) return apps.error();
     apps_ = std::move(*apps);
@@ -260,7 +267,24 @@ void Session::AddArmedObjects(uint64_t existed_before_ns) {
   }
 }
 
+// States the CPU time of each recorded thread, which its switches tell only now and then. Called
+// while the gate is shut, so that no reading of a switch can come between a reading and its time.
+void Session::AddRuntimes() {
+  if (!has_sched_) return;
+  for (const FoundThread& thread : capture_->ListThreads()) {
+    if (!thread.is_target) continue;
+    Event event;
+    event.verb = verbs::kSchedRuntime;
+    event.key.lo = thread.start_time_ns;
+    event.key2.lo = CPROF_THREAD_KEY2(thread.tid, thread.tgid);
+    event.arg = thread.runtime_ns;
+    recorder_->Add(event);
+  }
+}
+
 void Session::OpenGate() {
+  AddArmedObjects(UINT64_MAX);
+  AddRuntimes();
   Event event;
   event.verb = verbs::kRecorderGate;
   event.arg = 1;
@@ -307,6 +331,7 @@ void Session::Stop(std::string reason) {
   if (apps_ != nullptr) apps_->Disarm();
   stop_ns_ = MonotonicNs();
   if (!was_open) return;
+  AddRuntimes();
   Event event;
   event.verb = verbs::kRecorderGate;
   recorder_->Add(event);
