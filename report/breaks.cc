@@ -105,17 +105,21 @@ Loss BreakTable::Lost(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
 Loss BreakTable::LostOn(StreamId stream, uint64_t from_ns, uint64_t to_ns,
                         const VerbSet& verbs) const {
   if (!MayOverlap(from_ns, to_ns)) return {};
-  return Collect(from_ns, to_ns, verbs,
-                 [stream](const Entry& entry) {
-                   return entry.stream == stream || entry.stream == kEveryStream;
-                 });
+  return Collect(from_ns, to_ns, verbs, [stream](const Entry& entry) {
+    return entry.stream == stream || entry.stream == kEveryStream;
+  });
 }
 
 std::string BreakNames(const std::vector<BreakId>& breaks) {
   std::string text;
-  for (const BreakId id : breaks) {
+  const size_t named = std::min(breaks.size(), kMaxNamedBreaks);
+  for (size_t i = 0; i < named; ++i) {
     if (!text.empty()) text += ", ";
-    text += "break " + std::to_string(id);
+    text += "break " + std::to_string(breaks[i]);
+  }
+  if (named < breaks.size()) {
+    text += " and " + std::to_string(breaks.size() - named) + " more up to break " +
+            std::to_string(breaks.back());
   }
   return text;
 }
