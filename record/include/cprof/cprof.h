@@ -61,10 +61,8 @@ typedef struct cprof_node {
 
 #define CPROF_MAGIC_ 0x31676e69722d7063ULL /* "cp-ring1" */
 #define CPROF_LAYOUT_VERSION_ 1u
-/* A power of two: 4 MiB a ring. Half a million events a second are 50,000 in the 100 ms for which a
- * busy machine may keep the recorder off its CPUs; 4096 slots lost events at a tenth of that. */
-#define CPROF_RING_EVENTS_ 65536u
-#define CPROF_RINGS_ 512u /* 2 GiB of address space; memory only where rings are used */
+#define CPROF_RING_EVENTS_ 4096u /* a power of two: 256 KiB a ring */
+#define CPROF_RINGS_ 512u        /* 128 MiB of address space; memory only where rings are used */
 #define CPROF_HEADER_BYTES_ 4096u
 #define CPROF_MAX_EXTRA_ 4u /* further slots of one event */
 #define CPROF_DOMAIN_BYTES_ 31u
