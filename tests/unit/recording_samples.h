@@ -80,16 +80,11 @@ inline std::vector<Event> RandomEvents(std::mt19937_64& random, StreamId stream,
   const auto verbs = AllVerbs();
   const auto number = [&]() -> uint64_t {
     switch (random() % 5) {
-      case 0:
-        return 0;
-      case 1:
-        return random() % 16;
-      case 2:
-        return random() % 100000;
-      case 3:
-        return random();
-      default:
-        return 0x1234567890abcdefULL * (random() % 4);
+      case 0: return 0;
+      case 1: return random() % 16;
+      case 2: return random() % 100000;
+      case 3: return random();
+      default: return 0x1234567890abcdefULL * (random() % 4);
     }
   };
   uint64_t time_ns = 5000;
