@@ -29,9 +29,17 @@ bool ReadWhole(int fd, void* to, size_t size_bytes, uint64_t offset) {
   return pread(fd, to, size_bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(size_bytes);
 }
 
+// More than any thread can lose.
+constexpr uint64_t kContradiction = UINT64_MAX;
+
+// kContradiction where a count fell, or all are more than a number can hold.
 uint64_t SumOfVerbs(const cprof_loss_& loss, const cprof_loss_& before) {
   uint64_t sum = 0;
-  for (size_t i = 0; i < CPROF_LOSS_VERBS_; ++i) sum += loss.verbs[i] - before.verbs[i];
+  for (size_t i = 0; i < CPROF_LOSS_VERBS_; ++i) {
+    const uint64_t count = loss.verbs[i] - before.verbs[i];
+    if (loss.verbs[i] < before.verbs[i] || count > UINT64_MAX - sum) return kContradiction;
+    sum += count;
+  }
   return sum;
 }
 
@@ -78,7 +86,9 @@ bool AppRing::active(const cprof_ring_& header) const {
 }
 
 RoundMark::Counter AppRing::counter() const {
-  return {*stream_, attempted_ - attempted_before_ - skipped_, lost_};
+  // A program may say that it attempted less than it wrote; what was seen was attempted.
+  const uint64_t seen = taken_ + skipped_ + lost_;
+  return {*stream_, std::max(attempted_ - attempted_before_, seen) - skipped_, lost_};
 }
 
 void AppRing::WriteTail() const {
@@ -256,7 +266,9 @@ void AppRing::TakeLosses(const cprof_ring_& header, const SweepContext& context,
     Damage("its memory was cut short", context, block);
     return;
   }
-  if (after.attempted < attempted_ || total > after.attempted - attempted_before_ - lost_) {
+  const uint64_t attempted = after.attempted - attempted_before_;
+  if (total == kContradiction || after.attempted < attempted_ || lost_ > attempted ||
+      total > attempted - lost_) {
     Damage("it lost more than was attempted", context, block);
     return;
   }
@@ -294,9 +306,9 @@ void AppRing::Acknowledge() const {
 }
 
 void AppRing::Finish(const cprof_ring_& header, const SweepContext& context, DrainedBlock* block) {
-  if (damaged_ || !stream_) return;
-  const uint64_t attempted = header.attempted - attempted_before_ - skipped_;
-  const uint64_t accounted = taken_ + lost_;
+  if (damaged_ || !stream_ || header.attempted < attempted_) return;
+  const uint64_t attempted = header.attempted - attempted_before_;
+  const uint64_t accounted = taken_ + skipped_ + lost_;
   if (header.reserved == header.head && attempted == accounted) return;
   Break lost;
   lost.stream = *stream_;
@@ -308,7 +320,7 @@ void AppRing::Finish(const cprof_ring_& header, const SweepContext& context, Dra
   lost.detail = "its process ended in the middle of an event";
   block->breaks.push_back(lost);
   lost_ += lost.total;
-  attempted_ = header.attempted;
+  attempted_ = std::max(header.attempted, attempted_);
   damaged_ = true;
 }
 
