@@ -95,8 +95,9 @@ std::map<uint32_t, std::vector<Stretch>> StretchesByTid(const OwnerTruth& truth)
     });
     std::vector<Stretch>& out = stretches[tid];
     uint64_t now_ns = window.from_ns;
+    const uint64_t end_ns = window.to_ns;  // clang 14 captures no structured bindings
     const auto add = [&](uint64_t to_ns, uint64_t owner, bool is_sure) {
-      to_ns = std::min(to_ns, window.to_ns);
+      to_ns = std::min(to_ns, end_ns);
       if (to_ns <= now_ns) return;
       out.push_back({now_ns, to_ns, owner, is_sure});
       now_ns = to_ns;
