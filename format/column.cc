@@ -250,7 +250,7 @@ void DecodeRuns(Cursor& in, std::vector<uint64_t>& values) {
   }
 }
 
-void DecodeBody(Cursor& in, Encoding encoding, Column& column) {
+void DecodeBody(Cursor& in, Encoding encoding, ColumnValues& column) {
   std::vector<uint64_t>& values = column.values;
   switch (encoding) {
     case Encoding::kConstant: column.value = in.Varint(); break;
@@ -278,7 +278,7 @@ void DecodeBody(Cursor& in, Encoding encoding, Column& column) {
 
 }  // namespace
 
-void DecodeColumn(Cursor& in, size_t count, Column& column, bool& known) {
+void DecodeColumn(Cursor& in, size_t count, ColumnValues& column, bool& known) {
   const uint64_t encoding = in.Varint();
   Cursor body(in.Bytes(in.Varint()));
   known = encoding <= static_cast<uint64_t>(Encoding::kRuns);

@@ -39,7 +39,7 @@ class ColumnEncoder {
 };
 
 // A decoded column: either one value for all, or a value for each.
-struct Column {
+struct ColumnValues {
   bool constant = true;
   uint64_t value = 0;
   std::vector<uint64_t> values;
@@ -47,7 +47,7 @@ struct Column {
 
 // Reads one column of `count` numbers. Makes the cursor fail where it does not hold them.
 // An encoding of the future is passed over, and known is set to false.
-void DecodeColumn(Cursor& in, size_t count, Column& column, bool& known);
+void DecodeColumn(Cursor& in, size_t count, ColumnValues& column, bool& known);
 
 }  // namespace cprof
 

@@ -31,7 +31,7 @@ enum class ColumnId : uint8_t {
 inline constexpr size_t kColumnIdCount = 11;
 
 // The chunk's own table of threads, with a hash index while it is being made.
-class ThreadTable {
+class ThreadDictionary {
  public:
   void Clear();
   uint32_t IndexOf(const ThreadKey& thread);
@@ -67,7 +67,7 @@ class EventEncoder {
   void WriteGroups(Builder& out);
 
   ColumnEncoder columns_;
-  ThreadTable threads_;
+  ThreadDictionary threads_;
   std::vector<Group> groups_;
   std::array<uint8_t, 256> group_of_{};
   std::vector<uint64_t> matrix_;                 // all columns of all groups
@@ -105,15 +105,15 @@ class EventDecoder {
   bool ReadTables(Cursor& in, size_t count, StringTable& strings);
   bool ReadCommon(Cursor& in, size_t count);
   bool ReadGroup(Cursor& in);
-  bool Adopt(size_t id, Column& column, size_t count, Group& group);
+  bool Adopt(size_t id, ColumnValues& column, size_t count, Group& group);
   bool Assemble(StreamId id, size_t count);
 
   std::vector<Event> events_;
   std::vector<ThreadKey> threads_;
   std::vector<StringId> strings_;
-  std::array<Column, 6> common_;
+  std::array<ColumnValues, 6> common_;
   std::array<Group, 256> groups_;
-  std::vector<Column> columns_;
+  std::vector<ColumnValues> columns_;
   size_t columns_used_ = 0;
   size_t rows_left_ = 0;
 };

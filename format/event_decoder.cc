@@ -11,7 +11,7 @@ enum Common { kVerb, kTime, kSequence, kThread, kLevel, kFlags };
 
 constexpr uint64_t kZero = 0;
 
-bool AllAtMost(const Column& column, uint64_t most) {
+bool AllAtMost(const ColumnValues& column, uint64_t most) {
   if (column.constant) return column.value <= most;
   uint64_t largest = 0;
   for (const uint64_t value : column.values) largest = std::max(largest, value);
@@ -53,7 +53,7 @@ bool EventDecoder::ReadTables(Cursor& in, size_t count, StringTable& strings) {
 }
 
 bool EventDecoder::ReadCommon(Cursor& in, size_t count) {
-  for (Column& column : common_) {
+  for (ColumnValues& column : common_) {
     bool known = true;
     DecodeColumn(in, count, column, known);
     if (!in.ok() || !known) return false;
@@ -64,7 +64,7 @@ bool EventDecoder::ReadCommon(Cursor& in, size_t count) {
 }
 
 // Checks a column of a group, turns local string ids into those of the recording, and connects it.
-bool EventDecoder::Adopt(size_t id, Column& column, size_t count, Group& group) {
+bool EventDecoder::Adopt(size_t id, ColumnValues& column, size_t count, Group& group) {
   switch (static_cast<ColumnId>(id)) {
     case ColumnId::kName:
     case ColumnId::kDomain:
@@ -103,7 +103,7 @@ bool EventDecoder::ReadGroup(Cursor& in) {
     const uint64_t id = in.Varint();
     const bool ours = id > 0 && id < kColumnIdCount;
     if (ours && group.feeds[id].at != &kZero) return false;
-    Column& column = columns_[columns_used_];
+    ColumnValues& column = columns_[columns_used_];
     bool known = true;
     DecodeColumn(in, group.left, column, known);
     // A column that we do not know may be passed over; one that we know must be readable.
@@ -118,7 +118,7 @@ bool EventDecoder::ReadGroup(Cursor& in) {
 bool EventDecoder::Assemble(StreamId id, size_t count) {
   std::array<Feed, 6> common;
   for (size_t i = 0; i < common.size(); ++i) {
-    const Column& column = common_[i];
+    const ColumnValues& column = common_[i];
     common[i] = column.constant ? Feed{&column.value, 0} : Feed{column.values.data(), 1};
   }
   ThreadKey expected;

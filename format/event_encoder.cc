@@ -14,12 +14,12 @@ size_t HashOf(const ThreadKey& thread) { return std::hash<ThreadKey>{}(thread); 
 
 }  // namespace
 
-void ThreadTable::Clear() {
+void ThreadDictionary::Clear() {
   threads.clear();
   slots_.assign(1024, 0);
 }
 
-void ThreadTable::Grow() {
+void ThreadDictionary::Grow() {
   slots_.assign(slots_.size() * 2, 0);
   const size_t mask = slots_.size() - 1;
   for (size_t i = 0; i < threads.size(); ++i) {
@@ -29,7 +29,7 @@ void ThreadTable::Grow() {
   }
 }
 
-uint32_t ThreadTable::IndexOf(const ThreadKey& thread) {
+uint32_t ThreadDictionary::IndexOf(const ThreadKey& thread) {
   const size_t mask = slots_.size() - 1;
   size_t slot = HashOf(thread) & mask;
   while (slots_[slot] != 0) {

@@ -13,7 +13,7 @@
 
 namespace cprof {
 
-enum class Loss {
+enum class LossKind {
   kDamagedPreamble,
   kUnreadableBytes,
   kMissingChunk,
@@ -27,7 +27,7 @@ enum class Loss {
 
 class Ledger {
  public:
-  void Add(Loss loss, uint64_t count, uint64_t records, uint64_t bytes);
+  void Add(LossKind loss, uint64_t count, uint64_t records, uint64_t bytes);
   std::vector<LossEntry> Entries() const;
 
  private:

@@ -51,7 +51,7 @@ class RecordingReader {
   void TellMissing(StreamId stream, uint64_t count, uint64_t from_ns, uint64_t to_ns);
   void TellHeader(const ChunkHeader& header, SessionHeader session);
   void Announce(const StreamInfo& info);
-  void TellDamaged(const ChunkHeader& header, Loss loss);
+  void TellDamaged(const ChunkHeader& header, LossKind loss);
 
   bool Dispatch(const ChunkHeader& header, std::span<const uint8_t> payload);
   bool TellEvents(const ChunkHeader& header, Cursor& in);
@@ -98,7 +98,7 @@ Result<void> RecordingReader::ReadPreamble() {
   }
   // The preamble may be damaged, but then a chunk must follow it.
   if (have >= kPreambleSize && DecodeChunkHeader(bytes.subspan(kPreambleSize))) {
-    ledger_.Add(Loss::kDamagedPreamble, 1, 0, kPreambleSize);
+    ledger_.Add(LossKind::kDamagedPreamble, 1, 0, kPreambleSize);
     window_.Skip(kPreambleSize);
     return {};
   }
@@ -116,7 +116,7 @@ Result<void> RecordingReader::ReadPreamble() {
 Result<ReadSummary> RecordingReader::Read() {
   CPROF_RETURN_IF_ERROR(ReadPreamble());
   while (window_.Need(kChunkHeaderSize) > 0) ReadChunk();
-  if (!window_.failure()) ledger_.Add(Loss::kReadError, 1, 0, 0);
+  if (!window_.failure()) ledger_.Add(LossKind::kReadError, 1, 0, 0);
   TellEnd();
   summary_.bytes = window_.offset();
   summary_.losses = ledger_.Entries();
@@ -152,7 +152,7 @@ void RecordingReader::Resynchronise(size_t known_bad) {
     from = 0;
     if (found < have || at_end) break;
   }
-  ledger_.Add(Loss::kUnreadableBytes, 1, 0, skipped);
+  ledger_.Add(LossKind::kUnreadableBytes, 1, 0, skipped);
 }
 
 void RecordingReader::ReadTorn(const ChunkHeader& header, size_t have) {
@@ -160,7 +160,7 @@ void RecordingReader::ReadTorn(const ChunkHeader& header, size_t have) {
   const bool ours = !has_session_ || header.session == session_;
   if (ours && Continues(header)) {
     CountRecords(header);
-    ledger_.Add(Loss::kTornTail, 0, counted ? header.records : 0,
+    ledger_.Add(LossKind::kTornTail, 0, counted ? header.records : 0,
                 kChunkHeaderSize + header.stored_size - have);
     if (counted) {
       Break lost{header.stream,
@@ -182,7 +182,7 @@ void RecordingReader::ReadTorn(const ChunkHeader& header, size_t have) {
 
 void RecordingReader::ReadChunk() {
   if (const size_t have = window_.bytes().size(); have < kChunkHeaderSize) {
-    ledger_.Add(Loss::kTornTail, 0, 0, kChunkHeaderSize - have);
+    ledger_.Add(LossKind::kTornTail, 0, 0, kChunkHeaderSize - have);
     window_.Skip(have);
     return;
   }
@@ -200,21 +200,21 @@ void RecordingReader::ReadChunk() {
   if (have < size && next == end) return ReadTorn(*header, have);
 
   if (has_session_ && header->session != session_) {
-    ledger_.Add(Loss::kForeignChunk, 1, header->records, next);
+    ledger_.Add(LossKind::kForeignChunk, 1, header->records, next);
   } else if (Continues(*header)) {
     CountRecords(*header);
     if (!whole) {
-      TellDamaged(*header, Loss::kDamagedChunk);
+      TellDamaged(*header, LossKind::kDamagedChunk);
     } else {
       const auto payload = decompressor_.Decompress(*header, stored);
       if (!payload) {
-        TellDamaged(*header, Loss::kDamagedChunk);
+        TellDamaged(*header, LossKind::kDamagedChunk);
       } else if (!Dispatch(*header, *payload)) {
-        TellDamaged(*header, Loss::kDamagedChunk);
+        TellDamaged(*header, LossKind::kDamagedChunk);
       }
     }
   } else {
-    ledger_.Add(Loss::kRepeatedChunk, 1, header->records, next);
+    ledger_.Add(LossKind::kRepeatedChunk, 1, header->records, next);
   }
   window_.Skip(next);
 }
@@ -233,7 +233,7 @@ bool RecordingReader::Continues(const ChunkHeader& header) {
   }
   if (header.number > next_number_) {
     const uint64_t missing = header.number - next_number_;
-    ledger_.Add(Loss::kMissingChunk, missing, 0, 0);
+    ledger_.Add(LossKind::kMissingChunk, missing, 0, 0);
     Break lost{kEveryStream,
                BreakReason::kDamagedChunk,
                final_ns_,
@@ -253,7 +253,7 @@ bool RecordingReader::Continues(const ChunkHeader& header) {
 // chunk of that stream shows it.
 void RecordingReader::TellMissing(StreamId stream, uint64_t count, uint64_t from_ns,
                                   uint64_t to_ns) {
-  ledger_.Add(Loss::kMissingChunk, 0, count, 0);
+  ledger_.Add(LossKind::kMissingChunk, 0, count, 0);
   Break lost{stream, BreakReason::kDamagedChunk, from_ns, std::max(from_ns, to_ns), count, kAllBits,
              {},     "events of missing chunks"};
   visitor_.OnBreak(lost);
@@ -291,7 +291,7 @@ void RecordingReader::Announce(const StreamInfo& info) {
   visitor_.OnStream(info);
 }
 
-void RecordingReader::TellDamaged(const ChunkHeader& header, Loss loss) {
+void RecordingReader::TellDamaged(const ChunkHeader& header, LossKind loss) {
   const bool counted = header.Has(ChunkType::kEvents) || header.Has(ChunkType::kSamples);
   ledger_.Add(loss, 1, counted ? header.records : 0, header.stored_size);
   if (header.Has(ChunkType::kSession)) {
@@ -415,7 +415,7 @@ bool RecordingReader::Dispatch(const ChunkHeader& header, std::span<const uint8_
     case ChunkType::kKernelSymbols: return TellKernelSymbols(header, in);
     case ChunkType::kFooter: return TellFooter(in);
     default:
-      if ((header.type & kSkippableBit) == 0) TellDamaged(header, Loss::kUnknownChunk);
+      if ((header.type & kSkippableBit) == 0) TellDamaged(header, LossKind::kUnknownChunk);
       break;
   }
   return in.ok();
@@ -424,7 +424,7 @@ bool RecordingReader::Dispatch(const ChunkHeader& header, std::span<const uint8_
 void RecordingReader::TellEnd() {
   if (!told_header_) TellHeader({}, {});
   if (summary_.clean_end) return;
-  ledger_.Add(Loss::kTornTail, 1, 0, 0);
+  ledger_.Add(LossKind::kTornTail, 1, 0, 0);
   Break lost{kEveryStream,
              BreakReason::kTornTail,
              final_ns_,

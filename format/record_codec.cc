@@ -229,7 +229,7 @@ void DecodeStacks(Cursor& in, std::span<StackSample> samples) {
     user = DecodeFrames(in, static_cast<size_t>(user_count), &previous);
     kernel = DecodeFrames(in, static_cast<size_t>(kernel_count), &previous);
   }
-  Column index, probability;
+  ColumnValues index, probability;
   bool known = true, known_too = true;
   DecodeColumn(in, samples.size(), index, known);
   DecodeColumn(in, samples.size(), probability, known_too);
