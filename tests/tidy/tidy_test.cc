@@ -5,6 +5,7 @@
 #include <filesystem>
 #include <fstream>
 #include <map>
+#include <regex>
 #include <string>
 #include <vector>
 
@@ -156,6 +157,34 @@ TEST(Tidy, EveryTestFileAsserts) {
     });
     EXPECT_TRUE(asserts) << file.path;
   }
+}
+
+// Rooms are linked together: two types of one name would share their inline functions, whichever
+// the linker takes, and no tool says so.
+TEST(Tidy, EveryTypeHasANameOfItsOwn) {
+  const std::regex space("^namespace ([a-z_:]+) \\{$");
+  const std::regex type("^(?:struct|class|enum class) (\\w+)(?: final)?(?: : .*)? \\{.*");
+  std::map<std::string, std::string> owners;
+  for (const SourceFile& file : Tree()) {
+    const std::string room = RoomOf(file.path);
+    if (room != "format" && room != "record" && room != "report" && room != "cmd") continue;
+    std::string scope;
+    bool is_private = false;
+    for (const std::string& line : file.lines) {
+      std::smatch match;
+      if (line == "namespace {") {
+        is_private = true;
+      } else if (line == "}  // namespace") {
+        is_private = false;
+      } else if (std::regex_match(line, match, space)) {
+        scope = match[1];
+      } else if (!is_private && std::regex_match(line, match, type)) {
+        const auto [at, is_new] = owners.emplace(scope + "::" + match[1].str(), file.path);
+        EXPECT_TRUE(is_new) << at->first << " is in " << at->second << " and in " << file.path;
+      }
+    }
+  }
+  EXPECT_GT(owners.size(), 50U);
 }
 
 TEST(Tidy, RecordAndReportDoNotThrow) {
