@@ -22,8 +22,16 @@ using EdgeId = uint64_t;
 using BreakId = uint32_t;
 
 enum class NodeKind : uint8_t {
-  kThread, kRuntimeTask, kIoRequest, kWorkItem, kTimer, kBlockRequest, kMessage, kResource,
-  kRequest, kInterrupt,
+  kThread,
+  kRuntimeTask,
+  kIoRequest,
+  kWorkItem,
+  kTimer,
+  kBlockRequest,
+  kMessage,
+  kResource,
+  kRequest,
+  kInterrupt,
 };
 std::string_view NodeKindName(NodeKind kind);
 std::string_view EdgeTypeName(EdgeType type);
@@ -35,16 +43,28 @@ std::string_view ConfidenceName(Confidence confidence);
 
 // How a node's life ended.
 enum class NodeEnd : uint8_t {
-  kObserved,    // its end was seen
-  kSilent,      // the mechanism emits no end here (CQE_SKIP), the next birth shows it
-  kSuperseded, kRearmed, kCancelled, kEvicted,
-  kOpen,        // still alive at the end of the recording
+  kObserved,  // its end was seen
+  kSilent,    // the mechanism emits no end here (CQE_SKIP), the next birth shows it
+  kSuperseded,
+  kRearmed,
+  kCancelled,
+  kEvicted,
+  kOpen,  // still alive at the end of the recording
 };
 std::string_view NodeEndName(NodeEnd end);
 
 enum class OrphanReason : uint8_t {
-  kInCoverageBreak, kAmbiguous, kBeforeRecording, kOpenAtEnd, kEvicted, kFiltered,
-  kHookUnavailable, kPeerNotRecorded, kSuperseded, kCancelled, kUnexplained,
+  kInCoverageBreak,
+  kAmbiguous,
+  kBeforeRecording,
+  kOpenAtEnd,
+  kEvicted,
+  kFiltered,
+  kHookUnavailable,
+  kPeerNotRecorded,
+  kSuperseded,
+  kCancelled,
+  kUnexplained,
 };
 std::string_view OrphanReasonName(OrphanReason reason);
 
@@ -57,10 +77,10 @@ struct EventRef {
 // Where a key is unique, without any text. FormatScope gives the text of the graph.
 struct Scope {
   enum class Kind : uint8_t {
-    kBoot,    // "boot"
-    kRing,    // "ring:FD.GEN": a = fd (kUnknownFd prints as "?"), b = ring generation
-    kImage,   // "image:TGID.EXECS", with a domain ".../domain": a = tgid, b = exec count
-    kCpu,     // "cpu:N/hardirq": a = cpu, b = Level
+    kBoot,   // "boot"
+    kRing,   // "ring:FD.GEN": a = fd (kUnknownFd prints as "?"), b = ring generation
+    kImage,  // "image:TGID.EXECS", with a domain ".../domain": a = tgid, b = exec count
+    kCpu,    // "cpu:N/hardirq": a = cpu, b = Level
   };
   static constexpr uint32_t kUnknownFd = UINT32_MAX;
   Kind kind = Kind::kBoot;
@@ -74,15 +94,15 @@ std::string FormatScope(const Scope& scope, const StringTable& strings);
 
 // Attributes that identify nothing and only describe.
 struct NodeAttributes {
-  ThreadKey thread;              // kThread
-  std::array<char, 16> comm{};   // kThread: last known name, padded with zeros
-  uint64_t user_data = 0;        // kIoRequest
-  Key ring;                      // kIoRequest: raw key of its ring, as in ThreadSlice::wait_object
-  uint8_t opcode = 0;            // kIoRequest
-  int32_t result = 0;            // kIoRequest, once completed
+  ThreadKey thread;             // kThread
+  std::array<char, 16> comm{};  // kThread: last known name, padded with zeros
+  uint64_t user_data = 0;       // kIoRequest
+  Key ring;                     // kIoRequest: raw key of its ring, as in ThreadSlice::wait_object
+  uint8_t opcode = 0;           // kIoRequest
+  int32_t result = 0;           // kIoRequest, once completed
   bool has_result = false;
-  uint32_t tgid = 0;             // owner process, where known
-  StringId name = 0;             // kRequest, kRuntimeTask, kResource: as the application gave it
+  uint32_t tgid = 0;  // owner process, where known
+  StringId name = 0;  // kRequest, kRuntimeTask, kResource: as the application gave it
   StringId domain = 0;
 };
 
@@ -93,10 +113,10 @@ struct Node {
   Key key;
   uint32_t generation = 1;
   uint64_t born_ns = 0;
-  bool birth_seen = false;       // false: born_ns is the first sight
-  uint64_t died_ns = 0;          // valid once died
+  bool birth_seen = false;  // false: born_ns is the first sight
+  uint64_t died_ns = 0;     // valid once died
   NodeEnd end = NodeEnd::kOpen;
-  NodeId birth_thread = 0;       // who executed birth and end; 0: not known or no thread
+  NodeId birth_thread = 0;  // who executed birth and end; 0: not known or no thread
   NodeId death_thread = 0;
   NodeAttributes attributes;
 };
@@ -126,26 +146,26 @@ struct Edge {
   uint64_t dst_time_ns = 0;
   EventRef src_event;
   EventRef dst_event;
-  NodeId src_thread = 0;         // who executed each side; 0 where not a thread
+  NodeId src_thread = 0;  // who executed each side; 0 where not a thread
   NodeId dst_thread = 0;
-  Level level = Level::kTask;    // of the source side
+  Level level = Level::kTask;  // of the source side
   Source source = Source::kKernel;
   Confidence confidence = Confidence::kObserved;
-  const char* rule = nullptr;    // name of the rule that made it, null where none was needed
-  uint64_t wanted_ns = 0;        // acquire: when it was wanted; 0 else
-  std::vector<BreakId> breaks;   // that touch it
+  const char* rule = nullptr;   // name of the rule that made it, null where none was needed
+  uint64_t wanted_ns = 0;       // acquire: when it was wanted; 0 else
+  std::vector<BreakId> breaks;  // that touch it
 };
 
 struct Orphan {
   uint64_t id = 0;
   EdgeType type = EdgeType::kSubmit;
   Role half = Role::kHandOut;
-  NodeId node = 0;               // 0 where not even the node is known
+  NodeId node = 0;  // 0 where not even the node is known
   NodeId thread = 0;
   EventRef event;
   uint64_t time_ns = 0;
   OrphanReason reason = OrphanReason::kUnexplained;
-  std::string proof;             // the break, candidates, filter, event that proves the reason
+  std::string proof;  // the break, candidates, filter, event that proves the reason
 };
 
 // What a thread did over [from, to), from the scheduler's events; gapless while it is known.
@@ -158,11 +178,11 @@ struct ThreadSlice {
   // For kBlocked: the wake edge that ended it (0: not known), who woke, in what context, and what
   // the thread waited on.
   EdgeId wake = 0;
-  NodeId waker = 0;              // a thread or interrupt node
+  NodeId waker = 0;  // a thread or interrupt node
   Level wake_level = Level::kTask;
   enum class Wait : uint8_t { kNone, kFutex, kEventfd, kEpoll, kIoUring } wait = Wait::kNone;
   Key wait_object;
-  bool doubtful = false;         // a break touches it
+  bool doubtful = false;  // a break touches it
 };
 
 // An interval in which a thread works for a node. Emitted when it closes.
@@ -171,14 +191,14 @@ struct Binding {
   NodeId node = 0;               // 0: something that cannot be named; hides the bindings around it
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
-  uint32_t depth = 0;            // 0: outermost
+  uint32_t depth = 0;  // 0: outermost
   Source source = Source::kApplication;
   Confidence confidence = Confidence::kObserved;
 };
 
 // One entry of a thread's stack of open bindings.
 struct OpenBinding {
-  NodeId node = 0;               // 0: something whose enter was lost
+  NodeId node = 0;  // 0: something whose enter was lost
   Confidence confidence = Confidence::kObserved;
 };
 
@@ -195,8 +215,19 @@ struct Owner {
 
 // MODEL section 4, wall time. Every instant of a request has exactly one.
 enum class WallState : uint8_t {
-  kRunning, kRunnable, kRuntimeQueued, kKernelWork, kQueued, kIo, kTimer, kLock, kResource, kRemote,
-  kBlocked, kInChild, kUnknown,
+  kRunning,
+  kRunnable,
+  kRuntimeQueued,
+  kKernelWork,
+  kQueued,
+  kIo,
+  kTimer,
+  kLock,
+  kResource,
+  kRemote,
+  kBlocked,
+  kInChild,
+  kUnknown,
 };
 inline constexpr int kWallStateCount = 13;
 std::string_view WallStateName(WallState state);
@@ -206,9 +237,9 @@ struct StateSpan {
   WallState state = WallState::kUnknown;
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
-  EdgeId edge = 0;               // the edge that ended it, where one is known
-  NodeId node = 0;               // the strand that was walked
-  NodeId cause = 0;              // e.g. the releaser of a resource; 0 where none
+  EdgeId edge = 0;   // the edge that ended it, where one is known
+  NodeId node = 0;   // the strand that was walked
+  NodeId cause = 0;  // e.g. the releaser of a resource; 0 where none
   Confidence confidence = Confidence::kObserved;
 };
 
@@ -221,8 +252,8 @@ struct Cost {
 // A request that ended, with everything about it, emitted after its StateSpans.
 struct RequestEnd {
   NodeId request = 0;
-  bool ended = false;            // false: open at the end of the recording, or its end is not sure
-  bool begun = true;             // false: begun before the recording; begin_ns is the first sight
+  bool ended = false;  // false: open at the end of the recording, or its end is not sure
+  bool begun = true;   // false: begun before the recording; begin_ns is the first sight
   uint64_t begin_ns = 0;
   uint64_t end_ns = 0;
 };
