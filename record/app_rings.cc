@@ -64,6 +64,7 @@ class AppRingsImpl : public AppRings {
   void HearAnnouncements();
   void OnOwner(const cprof_app_announcement& heard);
   void OnExec(uint32_t tgid);
+  bool IsGone(const Tracked& tracked, uint64_t address) const;
 
   Tracked* Track(uint32_t tgid);
   void Look(Tracked* tracked);
@@ -177,14 +178,23 @@ void AppRingsImpl::OnOwner(const cprof_app_announcement& heard) {
     }
     // Not by way of the list of its mappings: it may end while that is read.
     region = OpenRegion(*tracked, AppRegion::EntryAt(heard.region, heard.size_bytes));
-    if (!region && !tracked->process->alive()) {
-      MissedRegion(heard, "it ended before its rings were opened");
+    if (!region && IsGone(*tracked, heard.region)) {
+      MissedRegion(heard, "it ended or executed another program before its rings were opened");
     }
   }
   if (!region) return;
   const RingOwner owner = {heard.tid, heard.start_time_ns, heard.is_target != 0};
   region->Announce(static_cast<uint32_t>(heard.announcement >> 48),
                    heard.announcement & 0xffffffffffffULL, owner);
+}
+
+// Whether the process, or the image of it that had memory there, is no more.
+bool AppRingsImpl::IsGone(const Tracked& tracked, uint64_t address) const {
+  if (!tracked.process->alive()) return true;
+  const std::string text = tracked.process->ReadMaps();
+  const std::vector<MapsEntry> maps = ParseMaps(text);
+  return std::none_of(maps.begin(), maps.end(),
+                      [address](const MapsEntry& entry) { return entry.start == address; });
 }
 
 void AppRingsImpl::MissedRegion(const cprof_app_announcement& heard, const std::string& why) {
@@ -263,6 +273,8 @@ AppRegion* AppRingsImpl::OpenRegion(const Tracked& tracked, const MapsEntry& ent
     regions_.push_back(std::move(opened.region));
     return regions_.back().get();
   }
+  // Some other memory, or memory that is gone: nobody refused anything.
+  if (opened.outcome == ClaimOutcome::kNoRegion && opened.detail.empty()) return nullptr;
   const bool first = refused_.emplace(tgid, entry.start).second;
   if (first && opened.outcome == ClaimOutcome::kOthers) {
     Notice("the app events of process " + std::to_string(tgid) + " go to another recorder (" +

@@ -102,13 +102,23 @@ TEST(AccountsLoss, AStoppedRecorderLosesExactlyAndHonestly) {
 TEST(AccountsLoss, TheRulesFindAPlantedLie) {
   const Folder folder;
   const std::string script = folder.File("script"), graph = folder.File("graph");
-  std::ofstream(graph) <<
-      R"({"t":"header","version":1,"t0_ns":"1000"}
-{"t":"node","id":1,"kind":"thread","born_ns":0,"died_ns":null,"attrs":{"tid":41,"tgid":41,"comm":"a"}}
-{"t":"node","id":2,"kind":"io_request","born_ns":100,"died_ns":500,"attrs":{}}
-{"t":"edge","id":1,"type":"complete","src":2,"dst":1,"src_time_ns":500,"dst_time_ns":500,"src_event":"0.1","dst_event":"0.1","source":"kernel","confidence":"observed","rule":null}
-{"t":"edge","id":2,"type":"wake","src":1,"dst":1,"src_time_ns":200,"dst_time_ns":600,"src_event":"0.0","dst_event":"0.2","source":"kernel","confidence":"observed","rule":null}
-)";
+  std::ofstream(graph)
+      << R"({"t":"header","version":1,"t0_ns":"1000"})"
+         "\n"
+         R"({"t":"node","id":1,"kind":"thread","born_ns":0,"died_ns":null)"
+         R"(,"attrs":{"tid":41,"tgid":41,"comm":"a"}})"
+         "\n"
+         R"({"t":"node","id":2,"kind":"io_request","born_ns":100,"died_ns":500)"
+         R"(,"attrs":{}})"
+         "\n"
+         R"({"t":"edge","id":1,"type":"complete","src":2,"dst":1,"src_time_ns":500)"
+         R"(,"dst_time_ns":500,"src_event":"0.1","dst_event":"0.1")"
+         R"(,"source":"kernel","confidence":"observed","rule":null})"
+         "\n"
+         R"({"t":"edge","id":2,"type":"wake","src":1,"dst":1,"src_time_ns":200)"
+         R"(,"dst_time_ns":600,"src_event":"0.0","dst_event":"0.2")"
+         R"(,"source":"kernel","confidence":"observed","rule":null})"
+         "\n";
   const auto rules = [&](const std::string& signature) {
     std::ofstream(script) << "!stream id=0 name=edge.cpu0\n"
                           << "!break stream=edge.cpu0 reason=ring_full from_ns=1250 to_ns=1300 "

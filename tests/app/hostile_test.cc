@@ -119,7 +119,8 @@ TEST_F(AppHostileTest, NoiseNeitherCrashesNorGrowsTheRecorder) {
   }
   // Each of at most 512 rings is given up once.
   EXPECT_LE(recorder_.collected().BreaksOf(target_.tgid()).size(), 600u);
-  EXPECT_LE(recorder_.collected().EventsOf(target_.tgid()).size(), 10u + CPROF_RINGS_ * CPROF_RING_EVENTS_);
+  EXPECT_LE(recorder_.collected().EventsOf(target_.tgid()).size(),
+            10u + CPROF_RINGS_ * CPROF_RING_EVENTS_);
   target_.Kill(SIGKILL);
   target_.Wait();
   recorder_.Finish();

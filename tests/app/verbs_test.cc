@@ -115,6 +115,8 @@ TEST(AppVerbsTest, ExecBeginsANewImageOfTheSameProcess) {
   recorder.Add(target.tgid());
   recorder.StartSweeping();
   ASSERT_EQ(target.AskNumber("emit 10"), 10u);
+  // An image that goes before the recorder has opened its rings takes them along.
+  ASSERT_TRUE(recorder.WaitFor(target.tgid(), 10));
   ASSERT_EQ(target.Ask("exec"), "ready");
   EXPECT_EQ(target.AskNumber("live"), 1u);
   ASSERT_EQ(target.AskNumber("emit 10"), 10u);
