@@ -130,7 +130,10 @@ class SvgWriter {
     text += " (";
     AppendDuration(totals_[box.node], &text);
     text += ", ";
-    AppendShare(totals_[box.node], totals_[0], 2, &text);
+    // A tiny share is written with a "<".
+    std::string share;
+    AppendShare(totals_[box.node], totals_[0], 2, &share);
+    AppendXml(share, &text);
     text += ")</title><rect x=\"";
     AppendLength(left, &text);
     text += "\" y=\"";

@@ -6,6 +6,7 @@
 #include <functional>
 #include <string>
 
+#include "report/flame_svg.h"
 #include "report/fold.h"
 
 namespace cprof {
@@ -146,6 +147,22 @@ TEST_F(RenderFlame, SvgIsDeterministicAndNamesCannotAct) {
 TEST_F(RenderFlame, EmptyRecordingIsAnEmptyGraph) {
   EXPECT_EQ(Render(true, [](FlameRenderer&) {}), "");
   EXPECT_NE(Render(false, [](FlameRenderer&) {}).find("nothing ran"), std::string::npos);
+}
+
+TEST(FlameSvg, TinyShareDoesNotBecomeMarkup) {
+  FoldTree tree;
+  tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "large"), 1'000'000'000);
+  // Each far below a hundredth of a percent; where they cross a tenth of a pixel, one is drawn.
+  for (int i = 0; i < 400; ++i) {
+    tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "tiny" + std::to_string(i)), 9'000);
+  }
+  std::string text;
+  const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
+  TextOutput out(*sink);
+  WriteFlameSvg(tree, "title", "subtitle", out);
+  EXPECT_TRUE(out.Finish());
+  EXPECT_NE(text.find(", &lt;0.01 %)</title>"), std::string::npos);
+  EXPECT_EQ(text.find("<0"), std::string::npos);
 }
 
 TEST(Fold, ScaledPartsAddUpExactly) {
