@@ -12,7 +12,7 @@ struct LoadOptions {
   int connections = 16;
   uint32_t cold_per_mille = 4;
   uint32_t put_per_mille = 100;
-  uint32_t think_us = 1500;  // mean time between an answer and the next question
+  uint32_t think_us = 3000;  // mean time between an answer and the next question
   uint64_t seed = 1;
 };
 
