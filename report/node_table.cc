@@ -42,7 +42,14 @@ Label LabelOf(const Node& node) {
       // The opcode is known from the submit.
       label.opcode = node.birth_seen ? node.attributes.opcode : kIoUringOpcodeUnknown;
       break;
-    default: label.name = node.attributes.name; label.domain = node.attributes.domain;
+    default:
+      label.name = node.attributes.name;
+      label.domain = node.attributes.domain;
+      if (label.name != 0) break;
+      if (node.kind == NodeKind::kResource) label.id = node.key.lo;
+      if (node.kind == NodeKind::kRequest || node.kind == NodeKind::kRuntimeTask) {
+        label.begin_seen = node.birth_seen;
+      }
   }
   if (node.kind == NodeKind::kResource && label.name == 0) label.id = node.key.lo;
   return label;
@@ -73,7 +80,7 @@ void AppendLabelName(const Label& label, const StringTable& strings, std::string
   } else if (label.kind == NodeKind::kResource) {
     AppendHexNumber(label.id, out);
   } else if (label.kind == NodeKind::kRequest || label.kind == NodeKind::kRuntimeTask) {
-    *out += "[unnamed]";
+    *out += label.begin_seen ? "[unnamed]" : "[begin not seen]";
   }
 }
 

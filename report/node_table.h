@@ -23,6 +23,7 @@ struct Label {
   StringId domain = 0;
   std::array<char, 16> comm{};  // thread
   uint64_t id = 0;              // resource without a name: the application's id
+  bool begin_seen = true;       // request, task: false where the recording does not hold its begin
   friend auto operator<=>(const Label&, const Label&) = default;
 };
 
@@ -39,7 +40,7 @@ struct LabelHash {
     uint64_t hash = static_cast<uint64_t>(label.kind) | uint64_t{label.known} << 8 |
                     uint64_t{label.opcode} << 16;
     hash = (hash + label.name + (uint64_t{label.domain} << 32)) * 0x9e3779b97f4a7c15ULL;
-    hash += label.id;
+    hash += label.id + (label.begin_seen ? 0 : 1);
     for (const char c : label.comm) hash = hash * 131 + static_cast<uint8_t>(c);
     return hash ^ (hash >> 32);
   }

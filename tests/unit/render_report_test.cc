@@ -32,8 +32,9 @@ class Teller {
     node.attributes.domain = strings_.Intern("cache");
     return Tell(node);
   }
-  NodeId AddResource(const char* name) {
+  NodeId AddResource(const char* name, uint64_t id = 0) {
     Node node = MakeNode(NodeKind::kResource, kT0);
+    node.key.lo = id;
     node.attributes.name = strings_.Intern(name);
     node.attributes.domain = strings_.Intern("shard");
     return Tell(node);
@@ -223,6 +224,24 @@ TEST_F(RenderReport, QueueBehindAHolderIsChargedToWhoHeldNotToWhoQueuedBefore) {
   EXPECT_NE(text.find("\"cause\":\"resource shard/s, held by request cache/HOT while it was "
                       "running\""),
             std::string::npos);
+}
+
+TEST_F(RenderReport, ResourcesWithoutANameAreToldApartByTheirId) {
+  const std::string text = Render({}, [](Teller& tell) {
+    const NodeId holder = tell.AddRequest(9, "COLD", kT0);
+    for (uint64_t i = 1; i <= 2; ++i) {
+      const NodeId shard = tell.AddResource("", 0x10 + i);
+      const NodeId hot = tell.AddRequest(i, "HOT", kT0);
+      const EdgeId got = tell.AddEdge(EdgeType::kAcquire, shard, hot, kT0 + i * kMs);
+      tell.AddState(hot, WallState::kResource, kT0, kT0 + i * kMs, 0, got, holder);
+      tell.End(hot, kT0, kT0 + i * kMs);
+    }
+    tell.AddState(holder, WallState::kRunning, kT0, kT0 + kMs, 0);
+    tell.End(holder, kT0, kT0 + kMs);
+  });
+  EXPECT_NE(text.find("resource shard/0x11, held by request cache/COLD"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("resource shard/0x12, held by request cache/COLD"), std::string::npos);
 }
 
 TEST_F(RenderReport, KindsAreSortedByWallAndStatesAddUp) {
