@@ -45,9 +45,8 @@ Label LabelOf(const Node& node) {
     default:
       label.name = node.attributes.name;
       label.domain = node.attributes.domain;
-      if (label.name != 0) break;
-      if (node.kind == NodeKind::kResource) label.id = node.key.lo;
-      if (node.kind == NodeKind::kRequest || node.kind == NodeKind::kRuntimeTask) {
+      if (label.name == 0 &&
+          (node.kind == NodeKind::kRequest || node.kind == NodeKind::kRuntimeTask)) {
         label.begin_seen = node.birth_seen;
       }
   }

@@ -1,7 +1,9 @@
 // `cprof report --request`: the causal path of one request, strand by strand, with times.
 #include <algorithm>
+#include <map>
 #include <optional>
 
+#include "report/path_fold.h"
 #include "report/request_ledger.h"
 #include "report/table_report.h"
 #include "report/wait_causes.h"
@@ -9,8 +11,9 @@
 namespace cprof {
 namespace {
 
-constexpr size_t kMaxMatches = 64;  // generations shown of one id
-constexpr size_t kMaxDepth = 12;    // of indentation
+constexpr size_t kMaxMatches = 64;    // generations shown of one id
+constexpr size_t kMaxDepth = 12;      // of indentation
+constexpr size_t kMaxTextSteps = 60;  // about; JSON and CSV have all
 constexpr std::string_view kSlowest = "slowest";
 
 // What --request asks for.
@@ -93,13 +96,19 @@ class PathReport : public ReportRenderer {
   bool Finish(const ReadSummary& read) override;
 
  private:
+  struct StepText {
+    std::string strand, thread, edge;
+  };
+
   void Take(const RequestRecord& record);
   bool Matches(const RequestRecord& record) const;
   std::vector<Step> MakeSteps(const RequestRecord& record) const;
   void AppendWait(const RequestRecord& record, const Step& whole, std::vector<Step>* steps) const;
   std::string NameOf(const RequestRecord& record) const;
   void AppendText(const Match& match, std::string* out) const;
+  StepText TextOf(const Step& step) const;
   Table StepTable(const Match& match) const;
+  Table FoldedTable(const Match& match) const;
   void WriteJson(JsonWriter* json) const;
   void WriteCsv(std::string* out) const;
 
@@ -210,42 +219,117 @@ void PathReport::AppendWait(const RequestRecord& record, const Step& whole,
   finish();
 }
 
+PathReport::StepText PathReport::TextOf(const Step& step) const {
+  const ExplainedSpan& span = step.span;
+  const Label& on = ledger_.LabelAt(span.node_name);
+  const bool on_thread = on.known && on.kind == NodeKind::kThread;
+  const NodeName& executor = ledger_.NameAt(on_thread ? span.node_name : span.thread_name);
+  StepText text;
+  if (span.node != 0) AppendLabel(on, strings_, &text.strand);
+  if (executor.label.known && executor.label.kind == NodeKind::kThread) {
+    AppendLabelName(executor.label, strings_, &text.thread);
+    text.thread += '/';
+    AppendUnsigned(executor.tid, &text.thread);
+  }
+  if (span.has_edge) {
+    text.edge = EdgeTypeName(span.edge_type);
+  } else if (span.edge != 0) {
+    text.edge = "edge";
+  }
+  return text;
+}
+
+namespace {
+
+Cell TextCell(std::string text) { return text.empty() ? Cell() : Cell(std::move(text)); }
+
+std::string WithNumber(std::string edge, EdgeId id) {
+  if (id == 0) return edge;
+  edge += ' ';
+  AppendUnsigned(id, &edge);
+  return edge;
+}
+
+const std::vector<Column>& StepColumns() {
+  static const std::vector<Column> columns = {{"at_ns", "at ms", Column::Unit::kTime},
+                                              {"took_ns", "took ms", Column::Unit::kTime},
+                                              {"state", "state", Column::Unit::kText},
+                                              {"strand", "on", Column::Unit::kText},
+                                              {"thread", "thread", Column::Unit::kText},
+                                              {"edge", "ended by", Column::Unit::kText},
+                                              {"confidence", "confidence", Column::Unit::kText},
+                                              {"waited_for", "waited for", Column::Unit::kText}};
+  return columns;
+}
+
+}  // namespace
+
 Table PathReport::StepTable(const Match& match) const {
   Table table;
   table.key = "path";
-  table.columns = {{"at_ns", "at ms", Column::Unit::kTime},
-                   {"took_ns", "took ms", Column::Unit::kTime},
-                   {"state", "state", Column::Unit::kText},
-                   {"strand", "on", Column::Unit::kText},
-                   {"thread", "thread", Column::Unit::kText},
-                   {"edge", "ended by", Column::Unit::kText},
-                   {"confidence", "confidence", Column::Unit::kText},
-                   {"waited_for", "waited for", Column::Unit::kText}};
-  const bool text = options_.format == ReportFormat::kText;
+  table.columns = StepColumns();
   for (const Step& step : match.steps) {
     const ExplainedSpan& span = step.span;
-    std::string strand(text ? 2 * step.depth : 0, ' ');
-    if (span.node != 0) AppendLabel(ledger_.LabelAt(span.node_name), strings_, &strand);
-    const Label& on = ledger_.LabelAt(span.node_name);
-    const bool on_thread = on.known && on.kind == NodeKind::kThread;
-    const NodeName& executor = ledger_.NameAt(on_thread ? span.node_name : span.thread_name);
-    std::string thread;
-    if (executor.label.known && executor.label.kind == NodeKind::kThread) {
-      AppendLabelName(executor.label, strings_, &thread);
-      thread += '/';
-      AppendUnsigned(executor.tid, &thread);
-    }
-    std::string edge;
-    if (span.has_edge) edge += EdgeTypeName(span.edge_type);
-    if (span.edge != 0) {
-      edge += edge.empty() ? "edge " : " ";
-      AppendUnsigned(span.edge, &edge);
-    }
-    const auto cell = [](std::string value) { return value.empty() ? Cell() : Cell(value); };
+    const StepText text = TextOf(step);
     table.rows.push_back({span.from_ns - match.record.begin_ns, span.duration_ns(),
-                          std::string(WallStateName(span.state)), cell(strand), cell(thread),
-                          cell(edge), std::string(ConfidenceName(span.confidence)),
-                          cell(step.why)});
+                          std::string(WallStateName(span.state)), TextCell(text.strand),
+                          TextCell(text.thread), TextCell(WithNumber(text.edge, span.edge)),
+                          std::string(ConfidenceName(span.confidence)), TextCell(step.why)});
+  }
+  return table;
+}
+
+// The same for people: strands indented, repetitions and short steps folded.
+Table PathReport::FoldedTable(const Match& match) const {
+  std::map<std::string, uint32_t> forms;
+  std::vector<FoldStep> steps;
+  std::vector<StepText> texts;
+  for (const Step& step : match.steps) {
+    const StepText text = TextOf(step);
+    std::string form;
+    for (const uint64_t part : {static_cast<uint64_t>(step.span.state), uint64_t{step.depth},
+                                static_cast<uint64_t>(step.span.confidence)}) {
+      AppendUnsigned(part, &form);
+      form += ' ';
+    }
+    for (const std::string& part : {text.strand, text.thread, text.edge, step.why}) {
+      form += part;
+      form += '\0';
+    }
+    const auto next = static_cast<uint32_t>(forms.size());
+    steps.push_back(
+        {forms.try_emplace(std::move(form), next).first->second, step.span.duration_ns()});
+    texts.push_back(text);
+  }
+  const std::vector<FoldedStep> rows = FoldPath(steps, kMaxTextSteps);
+  const bool any_cycle =
+      std::any_of(rows.begin(), rows.end(), [](const FoldedStep& row) { return row.times > 1; });
+  Table table;
+  table.columns = StepColumns();
+  const Column times{"times", "times", Column::Unit::kText};
+  if (any_cycle) table.columns.insert(table.columns.begin() + 2, times);
+  for (const FoldedStep& row : rows) {
+    const Step& step = match.steps[row.first];
+    const StepText& text = texts[row.first];
+    std::vector<Cell> cells{step.span.from_ns - match.record.begin_ns, row.took_ns};
+    if (row.place > 0) cells[0] = Cell();  // the repetitions take turns
+    if (any_cycle) {
+      std::string count = row.place == 0 ? std::to_string(row.times) + " x" : "  |";
+      cells.push_back(TextCell(row.times > 1 ? std::move(count) : std::string(" ")));
+    }
+    std::string strand(2 * step.depth, ' ');
+    if (row.summed > 1) {
+      strand += "... " + std::to_string(row.summed) + " shorter steps";
+      cells.insert(cells.end(), {Cell("..."), Cell(strand), Cell(), Cell(), Cell(), Cell()});
+    } else {
+      strand += text.strand;
+      const std::string edge = row.times > 1 ? text.edge : WithNumber(text.edge, step.span.edge);
+      cells.insert(
+          cells.end(),
+          {std::string(WallStateName(step.span.state)), TextCell(strand), TextCell(text.thread),
+           TextCell(edge), std::string(ConfidenceName(step.span.confidence)), TextCell(step.why)});
+    }
+    table.rows.push_back(std::move(cells));
   }
   return table;
 }
@@ -299,7 +383,7 @@ void PathReport::AppendText(const Match& match, std::string* out) const {
     AppendShare(record.state_ns[states[i]], record.wall_ns(), 1, out);
   }
   *out += "\n#\n";
-  AppendTableText(StepTable(match), out);
+  AppendTableText(FoldedTable(match), out);
   if (record.spans_cut) *out += "# ... and more steps than are kept of one request\n";
 }
 

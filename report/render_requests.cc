@@ -14,7 +14,16 @@ namespace {
 
 constexpr size_t kMaxKinds = 1024;       // rows; requests of further kinds go under "[other]"
 constexpr size_t kMaxOpenRequests = 16;  // the longest of those that are not whole
+constexpr size_t kMaxOpenKinds = 8;      // rows of the text about those
 constexpr size_t kAllCauses = ~size_t{0};
+
+struct OpenRequest {
+  Label label;
+  Key key;
+  uint64_t begin_ns = 0;
+  uint64_t open_ns = 0;
+  bool ended = false;
+};
 
 struct Kind {
   Histogram wall_ns;
@@ -23,14 +32,9 @@ struct Kind {
   // In no other figure:
   uint64_t never_ended = 0;
   uint64_t begun_before = 0;  // the recording
-};
+  OpenRequest longest_open;
 
-struct OpenRequest {
-  Label label;
-  Key key;
-  uint64_t begin_ns = 0;
-  uint64_t open_ns = 0;
-  bool ended = false;
+  uint64_t open() const { return never_ended + begun_before; }
 };
 
 class RequestReport : public TableReport {
@@ -69,19 +73,26 @@ class RequestReport : public TableReport {
  protected:
   std::string_view by() const override { return "request"; }
   std::string_view NothingText() const override {
+    if (!open_.empty()) return "No request was seen from its begin to its end.";
     return "No requests: the program named none (see cprof/cprof.h). Try --by thread.";
   }
 
   std::vector<Table> MakeTables() override {
     std::vector<Table> tables;
     tables.push_back(MakeKindTable());
-    const bool all = options_.format == ReportFormat::kJson;
-    tables.push_back(
-        causes_.MakeTable(strings_, all ? kAllCauses : options_.cause_limit, exclusive_ns_));
+    const bool text = options_.format == ReportFormat::kText;
+    tables.push_back(text ? causes_.MakeFoldedTable(strings_, options_.cause_limit, exclusive_ns_)
+                          : causes_.MakeTable(strings_, kAllCauses, exclusive_ns_));
     tables.back().title =
         "What requests waited for, longest first (ms; shares of the wall time of all requests)";
-    tables.push_back(MakeOpenTable());
+    tables.push_back(text ? MakeOpenKindTable() : MakeOpenTable());
     return tables;
+  }
+
+  void AppendHeadline(std::string* out) const override {
+    std::string headline;
+    causes_.AppendHeadline(strings_, exclusive_ns_, &headline);
+    if (!headline.empty()) *out += "# held up    : " + headline + '\n';
   }
 
  private:
@@ -96,6 +107,9 @@ class RequestReport : public TableReport {
     if (!record.whole()) {
       ++(record.ended ? kind.begun_before : kind.never_ended);
       open_.push_back({record.label, record.key, record.begin_ns, record.wall_ns(), record.ended});
+      if (kind.open() == 1 || record.wall_ns() > kind.longest_open.open_ns) {
+        kind.longest_open = open_.back();
+      }
       std::stable_sort(open_.begin(), open_.end(),
                        [](const auto& a, const auto& b) { return a.open_ns > b.open_ns; });
       if (open_.size() > kMaxOpenRequests) open_.pop_back();
@@ -142,20 +156,13 @@ class RequestReport : public TableReport {
       const std::string name(WallStateName(static_cast<WallState>(i)));
       table.columns.push_back({name + "_ns", name, Column::Unit::kTime, wall_column});
     }
-    const bool show_partial = options_.format != ReportFormat::kText || !open_.empty();
+    const bool show_partial = options_.format != ReportFormat::kText;
     if (show_partial) {
       table.columns.push_back({"never_ended", "never ended"});
       table.columns.push_back({"begun_before", "begun before"});
     }
 
-    std::vector<std::pair<std::string, const Kind*>> sorted;
-    for (const auto& [label, kind] : kinds_) {
-      std::string name;
-      AppendLabelName(label, strings_, &name);
-      sorted.emplace_back(std::move(name), &kind);
-    }
-    if (other_.wall_ns.count() + other_.never_ended + other_.begun_before > 0)
-      sorted.emplace_back("[other]", &other_);
+    std::vector<std::pair<std::string, const Kind*>> sorted = NamedKinds();
     std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
       const uint64_t a_ns = a.second->wall_ns.sum();
       const uint64_t b_ns = b.second->wall_ns.sum();
@@ -163,6 +170,7 @@ class RequestReport : public TableReport {
     });
     for (const auto& [name, kind] : sorted) {
       const bool any = kind->wall_ns.count() > 0;
+      if (!any && !show_partial) continue;
       const auto quantile = [any](uint64_t value) { return any ? Cell(value) : Cell(); };
       std::vector<Cell> row = {name,
                                kind->wall_ns.count(),
@@ -181,6 +189,59 @@ class RequestReport : public TableReport {
     return table;
   }
 
+  std::vector<std::pair<std::string, const Kind*>> NamedKinds() const {
+    std::vector<std::pair<std::string, const Kind*>> named;
+    for (const auto& [label, kind] : kinds_) {
+      std::string name;
+      AppendLabelName(label, strings_, &name);
+      named.emplace_back(std::move(name), &kind);
+    }
+    if (other_.wall_ns.count() + other_.open() > 0) named.emplace_back("[other]", &other_);
+    return named;
+  }
+
+  // For people: how many of each kind, and the longest of them.
+  Table MakeOpenKindTable() const {
+    Table table;
+    table.title =
+        "Requests seen only in part, in no figure above (ms; the longest one of each kind)";
+    table.columns = {{"never_ended", "never ended"},
+                     {"begun_before", "begun before"},
+                     {"seen_ns", "seen for", Column::Unit::kTime},
+                     {"begin_ns", "from", Column::Unit::kTime},
+                     {"id", "id", Column::Unit::kText},
+                     {"request", "request", Column::Unit::kText}};
+    std::vector<std::pair<std::string, const Kind*>> sorted = NamedKinds();
+    std::erase_if(sorted, [](const auto& entry) { return entry.second->open() == 0; });
+    std::sort(sorted.begin(), sorted.end(), [](const auto& a, const auto& b) {
+      const uint64_t a_ns = a.second->longest_open.open_ns;
+      const uint64_t b_ns = b.second->longest_open.open_ns;
+      return a_ns != b_ns ? a_ns > b_ns : a.first < b.first;
+    });
+    uint64_t more_never_ended = 0, more_begun_before = 0;
+    for (const auto& [name, kind] : sorted) {
+      if (table.rows.size() >= kMaxOpenKinds) {
+        more_never_ended += kind->never_ended;
+        more_begun_before += kind->begun_before;
+        continue;
+      }
+      std::string id;
+      AppendKey(kind->longest_open.key, &id);
+      table.rows.push_back({kind->never_ended, kind->begun_before, kind->longest_open.open_ns,
+                            BeginCell(kind->longest_open), id, name});
+    }
+    if (more_never_ended + more_begun_before > 0) {
+      table.rows.push_back({more_never_ended, more_begun_before, Cell(), Cell(), Cell(),
+                            std::string("[of further kinds]")});
+    }
+    return table;
+  }
+
+  Cell BeginCell(const OpenRequest& open) const {
+    const int64_t begin_ns = RelativeTo(coverage_.header().t0_ns, open.begin_ns);
+    return static_cast<uint64_t>(std::max<int64_t>(begin_ns, 0));
+  }
+
   Table MakeOpenTable() const {
     Table table;
     table.key = "not_whole";
@@ -195,9 +256,8 @@ class RequestReport : public TableReport {
       AppendLabelName(open.label, strings_, &name);
       std::string id;
       AppendKey(open.key, &id);
-      const int64_t begin_ns = RelativeTo(coverage_.header().t0_ns, open.begin_ns);
       table.rows.push_back(
-          {open.open_ns, static_cast<uint64_t>(std::max<int64_t>(begin_ns, 0)), name, id,
+          {open.open_ns, BeginCell(open), name, id,
            std::string(open.ended ? "begun before the recording" : "never ended")});
     }
     return table;

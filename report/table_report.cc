@@ -23,6 +23,7 @@ bool TableReport::Finish(const ReadSummary& read) {
     case ReportFormat::kText: {
       if (options_.session_header) coverage_.AppendSessionText(&text);
       coverage_.AppendText(&text);
+      AppendHeadline(&text);
       if (tables.front().rows.empty()) {
         text += "#\n# ";
         text += NothingText();

@@ -30,7 +30,9 @@ class TableReport : public ReportRenderer {
   virtual std::string_view by() const = 0;
   // All that Finish shows; the first is the one for CSV. Text shows those with rows.
   virtual std::vector<Table> MakeTables() = 0;
-  // A line for people where there are no rows.
+  // Text: lines beneath the coverage, each begun with "# ".
+  virtual void AppendHeadline(std::string*) const {}
+  // A line for people where the first table has no rows.
   virtual std::string_view NothingText() const = 0;
 
   const ReportOptions options_;

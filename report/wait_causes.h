@@ -5,7 +5,10 @@
 
 #include <cstdint>
 #include <functional>
+#include <set>
+#include <string>
 #include <unordered_map>
+#include <vector>
 
 #include "report/request_ledger.h"
 #include "report/table.h"
@@ -24,7 +27,7 @@ struct WaitCause {
   friend bool operator==(const WaitCause&, const WaitCause&) = default;
 };
 
-// One sentence for people: "resource cache/shard-3, held by request GET-cold while it was in io
+// One sentence for people: "resource cache/shard-3, held by request GET-cold while it waited for io
 // READ". Names raw.
 void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out);
 
@@ -38,12 +41,20 @@ void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
 class WaitCauses {
  public:
   static constexpr size_t kMaxCauses = 4096;
+  static constexpr size_t kMaxResources = 256;  // told apart of one folded cause
+  static constexpr size_t kMaxActivities = 64;  // told apart of one folded cause
 
   // Takes the waits of one request.
   void Add(const RequestRecord& request, const RequestLedger& ledger);
   bool empty() const { return causes_.empty(); }
   // The largest `limit` causes, largest first. `wall_ns` is what shares are of.
   Table MakeTable(const StringTable& strings, size_t limit, uint64_t wall_ns) const;
+  // The same for people: a row for each kind of waiter, domain of resources and kind of holder,
+  // with what the holders did meanwhile.
+  Table MakeFoldedTable(const StringTable& strings, size_t limit, uint64_t wall_ns) const;
+  // Who kept others waiting for a lock or resource the longest, as one sentence without an end:
+  // "35.2 % of the wall time of requests is waiting for ..."; nothing where nobody did.
+  void AppendHeadline(const StringTable& strings, uint64_t wall_ns, std::string* out) const;
 
  private:
   struct Hash {
@@ -53,10 +64,38 @@ class WaitCauses {
     uint64_t total_ns = 0;
     uint64_t waits = 0;
     uint64_t max_ns = 0;
+
+    void Add(uint64_t wait_ns) { Add({wait_ns, 1, wait_ns}); }
+    void Add(const Total& more);
   };
+  // What a holder did while others waited for it, with how long they waited meanwhile.
+  struct Activity {
+    WallState state = WallState::kUnknown;
+    Label peer;
+    uint64_t total_ns = 0;
+  };
+  // All waits of one kind of request for resources of one domain with one kind of holder.
+  struct FoldedTotal {
+    Total total;
+    std::vector<Activity> activities;  // of the holders
+    std::set<Label> resources;         // waited for, the first kMaxResources
+
+    void AddActivity(const Activity& more);
+    void Add(const FoldedTotal& more);
+  };
+  struct Row;
+  using FoldedTotals = std::unordered_map<WaitCause, FoldedTotal, Hash>;
+
+  static void AppendFolded(const WaitCause& cause, const FoldedTotal& folded,
+                           const StringTable& strings, std::string* out);
+  static void AppendActivities(const FoldedTotal& folded, const StringTable& strings,
+                               std::string* out);
+  static Table MakeRowTable(std::vector<Row> rows, size_t limit, uint64_t wall_ns);
 
   std::unordered_map<WaitCause, Total, Hash> causes_;
+  FoldedTotals folded_;
   Total other_;
+  FoldedTotal other_folded_;
 };
 
 }  // namespace cprof

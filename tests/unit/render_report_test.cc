@@ -32,6 +32,14 @@ class Teller {
     node.attributes.domain = strings_.Intern("cache");
     return Tell(node);
   }
+  // One whose begin the recording does not hold.
+  NodeId AddLateRequest(uint64_t id, uint64_t seen_ns) {
+    Node node = MakeNode(NodeKind::kRequest, seen_ns);
+    node.key.lo = id;
+    node.birth_seen = false;
+    node.attributes.domain = strings_.Intern("cache");
+    return Tell(node);
+  }
   NodeId AddResource(const char* name, uint64_t id = 0) {
     Node node = MakeNode(NodeKind::kResource, kT0);
     node.key.lo = id;
@@ -190,8 +198,9 @@ class RenderReport : public testing::Test {
 
 TEST_F(RenderReport, HolderOfAContendedResourceIsNamedWithWhatItDid) {
   const std::string text = Render({}, &TellContention);
-  EXPECT_NE(text.find("   117.000   66.5 %      3  40.000  resource  cache/GET       resource "
-                      "shard/shard-3, held by request cache/GET-cold while it waited for io READ"),
+  EXPECT_NE(text.find("   120.000   68.2 %      3  41.000  resource  cache/GET       resource "
+                      "shard/shard-3, held by request cache/GET-cold while it waited for io READ "
+                      "(98 %), was running (3 %)\n"),
             std::string::npos)
       << text;
 }
@@ -226,22 +235,52 @@ TEST_F(RenderReport, QueueBehindAHolderIsChargedToWhoHeldNotToWhoQueuedBefore) {
             std::string::npos);
 }
 
+// Two requests that wait for a resource without a name each, both held by one.
+void TellTwoResources(Teller& tell) {
+  const NodeId holder = tell.AddRequest(9, "COLD", kT0);
+  for (uint64_t i = 1; i <= 2; ++i) {
+    const NodeId shard = tell.AddResource("", 0x10 + i);
+    const NodeId hot = tell.AddRequest(i, "HOT", kT0);
+    const EdgeId got = tell.AddEdge(EdgeType::kAcquire, shard, hot, kT0 + 4 * i * kMs);
+    tell.AddState(hot, WallState::kResource, kT0, kT0 + 4 * i * kMs, 0, got, holder);
+    tell.End(hot, kT0, kT0 + 4 * i * kMs);
+  }
+  tell.AddState(holder, WallState::kRunning, kT0, kT0 + kMs, 0);
+  tell.AddState(holder, WallState::kIo, kT0 + kMs, kT0 + 8 * kMs, 0);
+  tell.End(holder, kT0, kT0 + 8 * kMs);
+}
+
 TEST_F(RenderReport, ResourcesWithoutANameAreToldApartByTheirId) {
-  const std::string text = Render({}, [](Teller& tell) {
-    const NodeId holder = tell.AddRequest(9, "COLD", kT0);
-    for (uint64_t i = 1; i <= 2; ++i) {
-      const NodeId shard = tell.AddResource("", 0x10 + i);
-      const NodeId hot = tell.AddRequest(i, "HOT", kT0);
-      const EdgeId got = tell.AddEdge(EdgeType::kAcquire, shard, hot, kT0 + i * kMs);
-      tell.AddState(hot, WallState::kResource, kT0, kT0 + i * kMs, 0, got, holder);
-      tell.End(hot, kT0, kT0 + i * kMs);
-    }
-    tell.AddState(holder, WallState::kRunning, kT0, kT0 + kMs, 0);
-    tell.End(holder, kT0, kT0 + kMs);
-  });
+  ReportOptions options;
+  options.format = ReportFormat::kJson;
+  const std::string text = Render(options, &TellTwoResources);
   EXPECT_NE(text.find("resource shard/0x11, held by request cache/COLD"), std::string::npos)
       << text;
   EXPECT_NE(text.find("resource shard/0x12, held by request cache/COLD"), std::string::npos);
+}
+
+TEST_F(RenderReport, TextFoldsResourcesOfADomainAndWhatTheirHolderDid) {
+  const std::string text = Render({}, &TellTwoResources);
+  EXPECT_NE(
+      text.find("    12.000   60.0 %      2   8.000  resource  cache/HOT   one of 2 resources "
+                "shard, held by request cache/COLD while it waited for io (83 %), was "
+                "running (17 %)\n"),
+      std::string::npos)
+      << text;
+}
+
+TEST_F(RenderReport, HeadSaysWhoKeptOthersWaitingTheLongest) {
+  EXPECT_NE(Render({}, &TellTwoResources)
+                .find("# held up    : 60.0 % of the wall time of requests is waiting for one of 2 "
+                      "resources shard, held by request cache/COLD while it waited for io (83 %), "
+                      "was running (17 %); 2 waits, the longest 8.000 ms\n"),
+            std::string::npos);
+  const std::string text = Render({}, [](Teller& tell) {
+    const NodeId request = tell.AddRequest(1, "GET", kT0);
+    tell.AddState(request, WallState::kRunning, kT0, kT0 + kMs, 0);
+    tell.End(request, kT0, kT0 + kMs);
+  });
+  EXPECT_EQ(text.find("held up"), std::string::npos) << text;
 }
 
 TEST_F(RenderReport, KindsAreSortedByWallAndStatesAddUp) {
@@ -273,7 +312,32 @@ TEST_F(RenderReport, NeverEndedRequestIsFlaggedAndInNoQuantile) {
             std::string::npos);
   options.format = ReportFormat::kText;
   const std::string text = Render(options, story);
-  EXPECT_NE(text.find("900.000  0.000  cache/GET  0x2  never ended"), std::string::npos) << text;
+  EXPECT_NE(text.find("          1             0   900.000  0.000  0x2  cache/GET\n"),
+            std::string::npos)
+      << text;
+}
+
+TEST_F(RenderReport, RequestsSeenInPartAreARowForEachKind) {
+  const auto story = [](Teller& tell) {
+    for (uint64_t i = 0; i < 40; ++i) {
+      const NodeId open = tell.AddRequest(i, i == 0 ? "PUT" : "GET", kT0);
+      tell.End(open, kT0, kT0 + (i + 1) * kMs, false);
+    }
+  };
+  const std::string text = Render({}, story);
+  EXPECT_NE(text.find("         39             0    40.000  0.000  0x27  cache/GET\n"),
+            std::string::npos)
+      << text;
+  EXPECT_NE(text.find("# No request was seen from its begin to its end."), std::string::npos);
+  EXPECT_LT(std::count(text.begin(), text.end(), '\n'), 12);
+}
+
+TEST_F(RenderReport, RequestWhoseBeginWasNotSeenSaysSo) {
+  const std::string text = Render({}, [](Teller& tell) {
+    const NodeId request = tell.AddLateRequest(7, kT0);
+    tell.End(request, kT0, kT0 + kMs, false);
+  });
+  EXPECT_NE(text.find("0x7  cache/[begin not seen]"), std::string::npos) << text;
 }
 
 TEST_F(RenderReport, TimeThatNoSpanTellsIsUnknown) {
@@ -313,6 +377,29 @@ TEST_F(RenderReport, PathOfOneRequestHasItsWaitsWithTheirCauses) {
                       "for io READ (98 %)"),
             std::string::npos)
       << text;
+}
+
+TEST_F(RenderReport, PathFoldsRepetitionsInTextOnly) {
+  const auto story = [](Teller& tell) {
+    const NodeId thread = tell.AddThread("loop", 41);
+    const NodeId request = tell.AddRequest(5, "GET", kT0);
+    for (uint64_t i = 0; i < 24; ++i) {
+      const uint64_t from_ns = kT0 + 4 * i * kMs;
+      tell.AddState(request, WallState::kRunning, from_ns, from_ns + kMs, thread);
+      tell.AddState(request, WallState::kIo, from_ns + kMs, from_ns + 4 * kMs, thread);
+    }
+    tell.End(request, kT0, kT0 + 96 * kMs);
+  };
+  ReportOptions options;
+  options.request = "5";
+  const std::string text = Render(options, story);
+  EXPECT_NE(text.find("  0.000   24.000  24 x   running  thread loop  loop/41"), std::string::npos)
+      << text;
+  EXPECT_NE(text.find("      -   72.000    |    io       thread loop  loop/41"), std::string::npos)
+      << text;
+  options.format = ReportFormat::kCsv;
+  const std::string csv = Render(options, story);
+  EXPECT_EQ(std::count(csv.begin(), csv.end(), '\n'), 49);
 }
 
 TEST_F(RenderReport, SlowestIsFoundOverallAndByName) {
