@@ -23,7 +23,7 @@ int Run(const Words& words) {
     PrintError(input.error());
     return kExitFailure;
   }
-  Result<std::unique_ptr<Output>> output = Output::Open(words.output);
+  Result<std::unique_ptr<Output>> output = Output::Open(words.output, *input);
   if (!output) {
     PrintError(output.error());
     return kExitFailure;

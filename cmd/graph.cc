@@ -32,7 +32,8 @@ int Run(const Words& words) {
       return kExitUsage;
     }
     if (words.format != "dot") {
-      PrintError({"--request goes with --format dot only", ""});
+      PrintError({"--request goes with --format dot only",
+                  "add --format dot, or see one request with 'cprof report --request'"});
       return kExitUsage;
     }
   }
@@ -41,7 +42,7 @@ int Run(const Words& words) {
     PrintError(input.error());
     return kExitFailure;
   }
-  Result<std::unique_ptr<Output>> output = Output::Open(words.output);
+  Result<std::unique_ptr<Output>> output = Output::Open(words.output, *input);
   if (!output) {
     PrintError(output.error());
     return kExitFailure;
@@ -62,7 +63,8 @@ int Run(const Words& words) {
   const int exit_code = FinishOutput(**output, out.Finish(), found ? kExitOk : kExitFailure);
   PrintLosses(*input, *read);
   if (!found) {
-    PrintInputError(*input, {"no request with id " + words.request + " in it", ""});
+    PrintInputError(*input, {"no request with id " + words.request + " in it",
+                             "'cprof report --request slowest' shows one with its id"});
   }
   return exit_code;
 }
@@ -78,7 +80,8 @@ std::function<int()> SetupGraph(CLI::App& app) {
   app.add_option("--format", words->format, "ndjson or dot")
       ->check(CLI::IsMember({"ndjson", "dot"}))
       ->capture_default_str();
-  app.add_option("--request", words->request, "with dot: only what belongs to this request's id");
+  app.add_option("--request", words->request, "with dot: only what belongs to this request's id")
+      ->check(IsNotEmpty);
   app.add_flag("--wake-idle", words->wake_idle,
                "infer that a thread woken from an idle wait works for its waker");
   app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");

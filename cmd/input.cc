@@ -80,8 +80,11 @@ Result<Input> OpenInput(const std::string& path) {
   }
   auto source = std::make_unique<ProbedSource>(fd, !is_stdin, input.name);
   struct stat status {};
-  if (::fstat(fd, &status) == 0 && S_ISDIR(status.st_mode)) {
-    return Error{path + " is a directory", "name a recording with -i"};
+  if (::fstat(fd, &status) == 0) {
+    if (S_ISDIR(status.st_mode)) {
+      return Error{path + " is a directory", "name a recording with -i"};
+    }
+    if (S_ISREG(status.st_mode)) input.file.emplace(status.st_dev, status.st_ino);
   }
   if (::isatty(fd) != 0) {
     return Error{input.name + " is a terminal, not a recording",
@@ -89,7 +92,9 @@ Result<Input> OpenInput(const std::string& path) {
   }
   auto probe = source->Probe();
   if (!probe) return probe.error();
-  if (probe->empty()) return Error{input.name + " is empty", ""};
+  if (probe->empty())
+    return Error{input.name + " is empty",
+                 "a recorder that was stopped at once writes nothing; record again"};
   input.is_text = LooksLikeText(*probe);
   input.source = std::move(source);
   return input;

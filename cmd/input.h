@@ -2,8 +2,12 @@
 #ifndef CPROF_CMD_INPUT_H_
 #define CPROF_CMD_INPUT_H_
 
+#include <sys/types.h>
+
 #include <memory>
+#include <optional>
 #include <string>
+#include <utility>
 
 #include "format/reader.h"
 #include "format/result.h"
@@ -16,6 +20,8 @@ struct Input {
   std::unique_ptr<ByteSource> source;  // owns what it reads from
   std::string name;                    // for messages: the path, or "standard input"
   bool is_text = false;                // the text of `cprof script`, by its first bytes
+  // Device and inode of a regular file.
+  std::optional<std::pair<dev_t, ino_t>> file;
 };
 
 // path "-" is standard input. A path that is neither a recording nor text of one is told when it is

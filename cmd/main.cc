@@ -1,13 +1,14 @@
 // The command `cprof`: finds the subcommand, parses its words, runs it, reports a full disk.
-#include <fmt/format.h>
-
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
 #include <functional>
 #include <iterator>
+#include <string>
+#include <vector>
 
+#include "cmd/input.h"
 #include "cmd/subcommand.h"
 
 namespace cprof {
@@ -29,10 +30,35 @@ constexpr Subcommand kSubcommands[] = {
 #endif
 };
 
+// Names a word that stands where none may.
+Error StrayWord(const std::string& word, const std::string& command) {
+  if (command.empty()) return {"no such command: " + word, "'cprof --help' lists the commands"};
+  if (word.starts_with('-')) {
+    return {"'cprof " + command + "' has no option " + word,
+            "'cprof " + command + " --help' lists the options"};
+  }
+  if (command == "record") {
+    return {"unexpected words beside the command to record",
+            "the command stands behind '--', and before that nothing but options"};
+  }
+  return {"'cprof " + command + "' takes no word '" + word + "'",
+          "a recording is named with -i, as in 'cprof " + command + " -i " + word + "'"};
+}
+
 int Usage(const CLI::App& app, const CLI::ParseError& error) {
   if (error.get_exit_code() == static_cast<int>(CLI::ExitCodes::Success)) return app.exit(error);
-  std::fprintf(stderr, "cprof: error: %s\n", error.what());
-  std::fprintf(stderr, "cprof: hint: see 'cprof --help' or 'cprof COMMAND --help'\n");
+  const std::vector<CLI::App*> commands = app.get_subcommands();
+  const std::string command = commands.empty() ? "" : commands.front()->get_name();
+  const bool stray = error.get_exit_code() == static_cast<int>(CLI::ExitCodes::ExtrasError) ||
+                     (command.empty() && !app.remaining().empty());
+  const std::vector<std::string> words = app.remaining(true);
+  if (stray && !words.empty()) {
+    PrintError(StrayWord(words.front(), command));
+  } else if (command.empty()) {
+    PrintError({"no command", "'cprof --help' lists the commands"});
+  } else {
+    PrintError({error.what(), "see 'cprof " + command + " --help'"});
+  }
   return kExitUsage;
 }
 
@@ -40,8 +66,8 @@ int Usage(const CLI::App& app, const CLI::ParseError& error) {
 int CloseOutput(int exit_code) {
   if (std::fflush(stdout) == 0 && std::ferror(stdout) == 0) return exit_code;
   if (errno != EPIPE) {
-    std::fprintf(stderr, "cprof: error: cannot write to standard output: %s\n",
-                 std::strerror(errno));
+    PrintError({std::string("cannot write to standard output: ") + std::strerror(errno),
+                errno == ENOSPC ? "free some space or write elsewhere" : ""});
   }
   return exit_code == kExitOk ? kExitFailure : exit_code;
 }

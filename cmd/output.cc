@@ -2,6 +2,7 @@
 #include "cmd/output.h"
 
 #include <fcntl.h>
+#include <sys/stat.h>
 #include <unistd.h>
 
 #include <cerrno>
@@ -20,12 +21,20 @@ Output::~Output() {
   if (owned_ && fd_ >= 0) ::close(fd_);
 }
 
-Result<std::unique_ptr<Output>> Output::Open(const std::string& path) {
+Result<std::unique_ptr<Output>> Output::Open(const std::string& path, const Input& input) {
   if (path.empty() || path == "-") {
     return std::unique_ptr<Output>(new Output(STDOUT_FILENO, false, "standard output"));
   }
+  struct stat status {};
+  if (input.file && ::stat(path.c_str(), &status) == 0 &&
+      *input.file == std::pair(status.st_dev, status.st_ino)) {
+    return Error{path + " is the recording that is read", "write to another file with -o"};
+  }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
-  if (fd < 0) return Error{"cannot write " + path + ": " + std::strerror(errno), ""};
+  if (fd < 0) {
+    return Error{"cannot write " + path + ": " + std::strerror(errno),
+                 "name a file in a folder that you may write to"};
+  }
   return std::unique_ptr<Output>(new Output(fd, true, path));
 }
 

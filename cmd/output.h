@@ -10,10 +10,13 @@
 
 namespace cprof {
 
+struct Input;
+
 // A ByteSink on a path; "-" and "" are standard output. Close says whether all of it arrived.
 class Output {
  public:
-  static Result<std::unique_ptr<Output>> Open(const std::string& path);
+  // Refuses to overwrite what is read.
+  static Result<std::unique_ptr<Output>> Open(const std::string& path, const Input& input);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;

@@ -43,7 +43,7 @@ int Run(const Words& words) {
     PrintError(input.error());
     return kExitFailure;
   }
-  Result<std::unique_ptr<Output>> output = Output::Open("-");
+  Result<std::unique_ptr<Output>> output = Output::Open("-", *input);
   if (!output) {
     PrintError(output.error());
     return kExitFailure;
@@ -79,7 +79,8 @@ std::function<int()> SetupReport(CLI::App& app) {
       ->check(CLI::IsMember({"request", "thread", "io_request"}))
       ->capture_default_str();
   app.add_option("--request", words->request,
-                 "one request's causal path: an id, 'slowest' or NAME:slowest");
+                 "one request's causal path: an id, 'slowest' or NAME:slowest")
+      ->check(IsNotEmpty);
   app.add_option("--format", words->format, "text, json or csv")
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();

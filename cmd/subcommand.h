@@ -20,6 +20,11 @@ struct Subcommand {
   std::function<int()> (*setup)(CLI::App& app);
 };
 
+// A check for options whose empty value would mean that they are not there.
+inline std::string IsNotEmpty(const std::string& value) {
+  return value.empty() ? "needs a value" : "";
+}
+
 std::function<int()> SetupRecord(CLI::App& app);
 std::function<int()> SetupReport(CLI::App& app);
 std::function<int()> SetupGraph(CLI::App& app);

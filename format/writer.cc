@@ -30,7 +30,7 @@ constexpr uint64_t kReserveBytes = 64 * 1024;
 
 std::string SystemHint(int error) {
   switch (error) {
-    case ENOSPC: return "free some space or write elsewhere with -o; what was written can be read";
+    case ENOSPC: return "free some space or write elsewhere";
     case EDQUOT: return "the disk quota is used up; what was written can be read";
     case EFBIG: return "raise the file size limit (ulimit -f); what was written can be read";
     case EPIPE: return "the reader of the pipe has gone";

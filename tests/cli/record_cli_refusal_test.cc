@@ -41,7 +41,7 @@ TEST(RecordRefusal, WrongWords) {
   ExpectRefusal({}, 2, "nothing to record");
   ExpectRefusal({"--no-such-option"}, 2, "--no-such-option");
   ExpectRefusal({"sleep", "1"}, 2, "unexpected word 'sleep'");
-  ExpectRefusal({"stray", "--", "sleep", "1"}, 2, "expected");
+  ExpectRefusal({"stray", "--", "sleep", "1"}, 2, "unexpected words beside the command");
   ExpectRefusal({"-p", "abc"}, 2, "-p 'abc'");
   ExpectRefusal({"-p"}, 2, "-p");
   ExpectRefusal({"-t", "1,x"}, 2, "-t '1,x'");
