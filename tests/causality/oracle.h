@@ -35,7 +35,59 @@ enum class Truth : uint32_t {
   kWork = 9,
   // All work of thread tid in this bracket is in the log: time between stretches is nobody's.
   kWatched = 10,
-  kLast = 10,
+  // A hand-over from one thread (or task) to another that the program saw itself, of the type
+  // `kind` (EdgeKind). tid handed over inside [before_ns, inner_from_ns]; the thread `value` took
+  // up inside [inner_to_ns, after_ns]. operation: what was handed over, where it has an id; owner:
+  // the request that was handed over, 0 where it was none; batch, sequence: k-th of one hand-over.
+  // tid 0: no thread handed over, an interrupt did (a timer that ran out, a disk that answered).
+  kEdge = 11,
+  // All blocking waits of thread tid inside [before_ns, after_ns] are in the log, as kEdge of
+  // kind kWake: a wake of this thread that the log does not hold is a false one.
+  kWaits = 12,
+  // Request `owner` was in the state `kind` (WallState) for at least [inner_from_ns, inner_to_ns]
+  // and at most [before_ns, after_ns]. tid: on which thread; value: the request or the resource
+  // that it waited for, where there is one.
+  kState = 13,
+  // Request `owner` cost `value` of the kind `kind` (CostKind) on thread tid inside the bracket.
+  kCost = 14,
+  kLast = 14,
+};
+
+// What was handed over, for Truth::kEdge. One mechanism may write several for one hand-over: an
+// item that is queued (kQueue) and the thread that is woken for it (kWake) are two edges.
+enum class EdgeKind : uint32_t {
+  kNone = 0,
+  kWake = 1,      // a blocked thread was made runnable
+  kSpawn = 2,     // a thread, process or task was created; value: the new tid
+  kQueue = 3,     // an item went into a queue and was taken out
+  kResume = 4,    // a completion was handled
+  kTimer = 5,     // a timer was armed and ran out
+  kWorkItem = 6,  // work was given to the kernel and done by a worker
+  kBlock = 7,     // a block request was issued and ended
+  kSend = 8,      // bytes were sent and received; value: the receiver
+  kAcquire = 9,   // a resource was wanted and got; value: who held it before, operation: the tenure
+  kRelease = 10,
+};
+
+// The states of the wall partition that a workload can know by construction.
+enum class WallState : uint32_t {
+  kNone = 0,
+  kRunning = 1,
+  kQueued = 2,
+  kIo = 3,
+  kTimer = 4,
+  kResource = 5,
+  kBlocked = 6,
+  kRemote = 7,
+  kKernelWork = 8,
+  kRunnable = 9,
+  kInChild = 10,
+};
+
+enum class CostKind : uint32_t {
+  kNone = 0,
+  kCpuNs = 1,       // the scheduler's account of the thread that worked
+  kResourceNs = 2,  // time waited for the resource
 };
 
 // What a submitted operation must show, for Truth::kSubmit.
