@@ -1,5 +1,5 @@
 // Rounds of io_uring operations whose pairing is known: see io_uring_round.h.
-#include "tests/causality/io_uring_round.h"
+#include "tests/causality/workloads/io_uring_round.h"
 
 #include <fcntl.h>
 #include <poll.h>

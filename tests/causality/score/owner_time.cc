@@ -1,5 +1,5 @@
 // Wrong-owner time: see owner_time.h.
-#include "tests/causality/owner_time.h"
+#include "tests/causality/score/owner_time.h"
 
 #include <algorithm>
 #include <map>

@@ -1,6 +1,6 @@
 // The graph text of cprof-causality(7) as plain values. The scorer knows a profiler by this alone.
-#ifndef CPROF_TESTS_CAUSALITY_GRAPH_TEXT_H_
-#define CPROF_TESTS_CAUSALITY_GRAPH_TEXT_H_
+#ifndef CPROF_TESTS_CAUSALITY_SCORE_GRAPH_TEXT_H_
+#define CPROF_TESTS_CAUSALITY_SCORE_GRAPH_TEXT_H_
 
 #include <cstdint>
 #include <istream>
@@ -79,4 +79,4 @@ Result<Graph> ReadGraphText(std::istream& input);
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_GRAPH_TEXT_H_
+#endif  // CPROF_TESTS_CAUSALITY_SCORE_GRAPH_TEXT_H_

@@ -1,5 +1,5 @@
 // Writes the oracle log: see oracle_writer.h.
-#include "tests/causality/oracle_writer.h"
+#include "tests/causality/workloads/oracle_writer.h"
 
 #include <fcntl.h>
 #include <sys/mman.h>

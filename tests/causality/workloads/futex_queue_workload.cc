@@ -18,8 +18,8 @@
 #include <vector>
 
 #include "cprof/cprof.h"
-#include "tests/causality/oracle_writer.h"
-#include "tests/causality/workload_options.h"
+#include "tests/causality/workloads/oracle_writer.h"
+#include "tests/causality/workloads/workload_options.h"
 
 namespace cprof::causality {
 namespace {

@@ -1,12 +1,12 @@
 // Scores a graph against an oracle log: see score.h.
-#include "tests/causality/score.h"
+#include "tests/causality/score/score.h"
 
 #include <algorithm>
 #include <cstdlib>
 #include <unordered_set>
 
-#include "tests/causality/match.h"
-#include "tests/causality/owner_time.h"
+#include "tests/causality/score/match.h"
+#include "tests/causality/score/owner_time.h"
 
 namespace cprof::causality {
 namespace {

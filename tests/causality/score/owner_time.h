@@ -1,12 +1,12 @@
 // Wrong-owner time: what a graph says each instant belonged to, against what it did belong to.
-#ifndef CPROF_TESTS_CAUSALITY_OWNER_TIME_H_
-#define CPROF_TESTS_CAUSALITY_OWNER_TIME_H_
+#ifndef CPROF_TESTS_CAUSALITY_SCORE_OWNER_TIME_H_
+#define CPROF_TESTS_CAUSALITY_SCORE_OWNER_TIME_H_
 
 #include <unordered_map>
 #include <vector>
 
-#include "tests/causality/match.h"
-#include "tests/causality/score.h"
+#include "tests/causality/score/match.h"
+#include "tests/causality/score/score.h"
 
 namespace cprof::causality {
 
@@ -32,4 +32,4 @@ OwnerScore ScoreOperations(const OwnerTruth& truth,
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_OWNER_TIME_H_
+#endif  // CPROF_TESTS_CAUSALITY_SCORE_OWNER_TIME_H_

@@ -4,16 +4,16 @@
 // thread did between two readings of the clock, and in which order: the k-th half inside a bracket
 // is the k-th operation of the batch. Where the numbers differ nothing is guessed: the batch is
 // undecided. A profiler's own keys, generations and node ids are never asked.
-#ifndef CPROF_TESTS_CAUSALITY_MATCH_H_
-#define CPROF_TESTS_CAUSALITY_MATCH_H_
+#ifndef CPROF_TESTS_CAUSALITY_SCORE_MATCH_H_
+#define CPROF_TESTS_CAUSALITY_SCORE_MATCH_H_
 
 #include <cstdint>
 #include <string_view>
 #include <unordered_map>
 #include <vector>
 
-#include "tests/causality/graph_text.h"
 #include "tests/causality/oracle.h"
+#include "tests/causality/score/graph_text.h"
 
 namespace cprof::causality {
 
@@ -77,4 +77,4 @@ class Lives {
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_MATCH_H_
+#endif  // CPROF_TESTS_CAUSALITY_SCORE_MATCH_H_

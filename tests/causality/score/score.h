@@ -1,14 +1,14 @@
 // Scores a graph against an oracle log: wrong joins, wrong owners, what is missing, what is unsure.
-#ifndef CPROF_TESTS_CAUSALITY_SCORE_H_
-#define CPROF_TESTS_CAUSALITY_SCORE_H_
+#ifndef CPROF_TESTS_CAUSALITY_SCORE_SCORE_H_
+#define CPROF_TESTS_CAUSALITY_SCORE_SCORE_H_
 
 #include <cstdint>
 #include <map>
 #include <string>
 #include <vector>
 
-#include "tests/causality/graph_text.h"
 #include "tests/causality/oracle.h"
+#include "tests/causality/score/graph_text.h"
 
 namespace cprof::causality {
 
@@ -79,4 +79,4 @@ std::string ScoresAsJson(const Scores& scores);
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_SCORE_H_
+#endif  // CPROF_TESTS_CAUSALITY_SCORE_SCORE_H_

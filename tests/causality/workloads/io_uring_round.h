@@ -4,8 +4,8 @@
 // operation a completion belongs to is known from its result: each operation of a round is made so
 // that it must return a number of its own (an injected NOP result, a length); where a number has to
 // be shared, as by the cancelled members of a chain, the kernel's order is known.
-#ifndef CPROF_TESTS_CAUSALITY_IO_URING_ROUND_H_
-#define CPROF_TESTS_CAUSALITY_IO_URING_ROUND_H_
+#ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_ROUND_H_
+#define CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_ROUND_H_
 
 #include <array>
 #include <cstdint>
@@ -16,8 +16,8 @@
 #include <vector>
 
 #include "cprof/cprof.h"
-#include "tests/causality/io_uring_ring.h"
-#include "tests/causality/oracle_writer.h"
+#include "tests/causality/workloads/io_uring_ring.h"
+#include "tests/causality/workloads/oracle_writer.h"
 
 namespace cprof::causality {
 
@@ -147,4 +147,4 @@ class Rounds {
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_IO_URING_ROUND_H_
+#endif  // CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_ROUND_H_

@@ -1,7 +1,7 @@
 // One thread's io_uring in one of the modes that a profiler must understand, and its helper
 // threads.
-#ifndef CPROF_TESTS_CAUSALITY_IO_URING_RING_H_
-#define CPROF_TESTS_CAUSALITY_IO_URING_RING_H_
+#ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_RING_H_
+#define CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_RING_H_
 
 #include <liburing.h>
 
@@ -49,4 +49,4 @@ std::map<uint32_t, uint32_t> FindRingHelpers();
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_IO_URING_RING_H_
+#endif  // CPROF_TESTS_CAUSALITY_WORKLOADS_IO_URING_RING_H_

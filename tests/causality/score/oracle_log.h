@@ -1,6 +1,6 @@
 // Reads an oracle log into memory, trusting none of its counts.
-#ifndef CPROF_TESTS_CAUSALITY_ORACLE_LOG_H_
-#define CPROF_TESTS_CAUSALITY_ORACLE_LOG_H_
+#ifndef CPROF_TESTS_CAUSALITY_SCORE_ORACLE_LOG_H_
+#define CPROF_TESTS_CAUSALITY_SCORE_ORACLE_LOG_H_
 
 #include <string>
 #include <vector>
@@ -16,4 +16,4 @@ Result<std::vector<OracleRecord>> ReadOracleLog(const std::string& path);
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_ORACLE_LOG_H_
+#endif  // CPROF_TESTS_CAUSALITY_SCORE_ORACLE_LOG_H_

@@ -1,5 +1,5 @@
 // Finds what is behind a graph's edges by thread and time: see match.h.
-#include "tests/causality/match.h"
+#include "tests/causality/score/match.h"
 
 #include <algorithm>
 #include <cstdlib>

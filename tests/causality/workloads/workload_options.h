@@ -1,6 +1,6 @@
 // Reads the few switches of a workload from its command line.
-#ifndef CPROF_TESTS_CAUSALITY_WORKLOAD_OPTIONS_H_
-#define CPROF_TESTS_CAUSALITY_WORKLOAD_OPTIONS_H_
+#ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_WORKLOAD_OPTIONS_H_
+#define CPROF_TESTS_CAUSALITY_WORKLOADS_WORKLOAD_OPTIONS_H_
 
 #include <cstdint>
 #include <cstdlib>
@@ -56,4 +56,4 @@ class OptionReader {
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_WORKLOAD_OPTIONS_H_
+#endif  // CPROF_TESTS_CAUSALITY_WORKLOADS_WORKLOAD_OPTIONS_H_

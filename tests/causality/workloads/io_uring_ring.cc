@@ -1,5 +1,5 @@
 // One thread's io_uring: see io_uring_ring.h.
-#include "tests/causality/io_uring_ring.h"
+#include "tests/causality/workloads/io_uring_ring.h"
 
 #include <dirent.h>
 #include <sched.h>

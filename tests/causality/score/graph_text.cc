@@ -1,5 +1,5 @@
 // Reads the graph text: see graph_text.h.
-#include "tests/causality/graph_text.h"
+#include "tests/causality/score/graph_text.h"
 
 #include <cstdlib>
 #include <nlohmann/json.hpp>

@@ -12,8 +12,8 @@
 #include <thread>
 #include <vector>
 
-#include "tests/causality/io_uring_round.h"
-#include "tests/causality/workload_options.h"
+#include "tests/causality/workloads/io_uring_round.h"
+#include "tests/causality/workloads/workload_options.h"
 
 namespace cprof::causality {
 namespace {

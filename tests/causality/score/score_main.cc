@@ -6,8 +6,8 @@
 #include <string>
 #include <vector>
 
-#include "tests/causality/oracle_log.h"
-#include "tests/causality/score.h"
+#include "tests/causality/score/oracle_log.h"
+#include "tests/causality/score/score.h"
 
 namespace {
 

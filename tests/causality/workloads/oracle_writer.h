@@ -1,6 +1,6 @@
 // Writes the oracle log from many threads at once: each takes blocks of records for itself.
-#ifndef CPROF_TESTS_CAUSALITY_ORACLE_WRITER_H_
-#define CPROF_TESTS_CAUSALITY_ORACLE_WRITER_H_
+#ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_ORACLE_WRITER_H_
+#define CPROF_TESTS_CAUSALITY_WORKLOADS_ORACLE_WRITER_H_
 
 #include <atomic>
 #include <cstdint>
@@ -54,4 +54,4 @@ class OracleWriter {
 
 }  // namespace cprof::causality
 
-#endif  // CPROF_TESTS_CAUSALITY_ORACLE_WRITER_H_
+#endif  // CPROF_TESTS_CAUSALITY_WORKLOADS_ORACLE_WRITER_H_

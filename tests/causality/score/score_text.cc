@@ -3,7 +3,7 @@
 
 #include <nlohmann/json.hpp>
 
-#include "tests/causality/score.h"
+#include "tests/causality/score/score.h"
 
 namespace cprof::causality {
 namespace {

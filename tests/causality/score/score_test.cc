@@ -1,5 +1,5 @@
 // The scorer gives known cases their known scores, and is not taken in by profilers that lie.
-#include "tests/causality/score.h"
+#include "tests/causality/score/score.h"
 
 #include <gtest/gtest.h>
 

@@ -1,5 +1,5 @@
 // Reads an oracle log: see oracle_log.h.
-#include "tests/causality/oracle_log.h"
+#include "tests/causality/score/oracle_log.h"
 
 #include <cerrno>
 #include <cstdio>
