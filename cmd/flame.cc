@@ -32,13 +32,13 @@ int Run(const Words& words) {
   TextOutput out((*output)->sink());
   FlameOptions flame;
   flame.folded = words.folded;
-  const auto renderer = MakeFlameRenderer(flame, strings, out);
-  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *renderer);
+  const auto folder = MakeFlameFolder(flame.fold, strings);
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *folder);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;
   }
-  renderer->Finish(*read);
+  WriteFlame(flame, *folder, out);
   const int exit_code = FinishOutput(**output, out.Finish(), kExitOk);
   PrintLosses(*input, *read);
   return exit_code;

@@ -35,11 +35,11 @@ void AppendColour(FrameKind kind, std::string_view name, std::string* out) {
   switch (kind) {
     case FrameKind::kRoot: break;
     case FrameKind::kRequest: rgb = {90 + shade, 150 + shade, 225}; break;
-    case FrameKind::kCausal: rgb = {100 + shade, 190 + shade, 190}; break;
+    case FrameKind::kTask: rgb = {100 + shade, 190 + shade, 190}; break;
     case FrameKind::kThread: rgb = {130 + shade, 200 + shade, 130 + shade}; break;
     case FrameKind::kUser: rgb = {240, 150 + shade * 2, 80 + shade}; break;
     case FrameKind::kKernel: rgb = {225, 110 + shade, 90 + shade}; break;
-    case FrameKind::kNotSampled: rgb = {190, 190, 190}; break;
+    default: rgb = {190, 190, 190}; break;
   }
   *out += "rgb(";
   for (size_t i = 0; i < rgb.size(); ++i) {
@@ -70,24 +70,24 @@ class SvgWriter {
   };
 
   uint64_t Left(uint64_t ns) const {
-    return kMargin + MultiplyDivide(ns, kWidth - 2 * kMargin, 0, totals_[0]);
+    return kMargin + MultiplyDivide(ns, kWidth - 2 * kMargin, 0, totals_[0].amount);
   }
 
   // Depth first without recursion: stacks may be as deep as a file says.
   void Measure() {
-    if (totals_[0] == 0) return;
+    if (totals_[0].amount == 0) return;
     std::vector<Box> open{{FoldTree::kRoot, 0, 0}};
     while (!open.empty()) {
       const Box box = open.back();
       open.pop_back();
-      const uint64_t end_ns = box.begin_ns + totals_[box.node];
+      const uint64_t end_ns = box.begin_ns + totals_[box.node].amount;
       if (Left(end_ns) - Left(box.begin_ns) < kLeast) continue;
       boxes_.push_back(box);
       depth_ = std::max(depth_, box.depth + 1);
       uint64_t begin_ns = box.begin_ns;
       for (const FoldTree::NodeIndex child : children_[box.node]) {
         open.push_back({child, box.depth + 1, begin_ns});
-        begin_ns += totals_[child];
+        begin_ns += totals_[child].amount;
       }
     }
     std::sort(boxes_.begin(), boxes_.end(), [](const Box& a, const Box& b) {
@@ -122,17 +122,17 @@ class SvgWriter {
   void Frame(const Box& box) {
     const FoldTree::Node& node = tree_.nodes()[box.node];
     const uint64_t left = Left(box.begin_ns);
-    const uint64_t width = Left(box.begin_ns + totals_[box.node]) - left;
+    const uint64_t width = Left(box.begin_ns + totals_[box.node].amount) - left;
     const uint64_t top = Height() - kFoot - (box.depth + 1) * kRow;
     std::string& text = out_.text();
     text += "<g><title>";
     AppendXml(node.name, &text);
     text += " (";
-    AppendDuration(totals_[box.node], &text);
+    AppendDuration(totals_[box.node].amount, &text);
     text += ", ";
     // A tiny share is written with a "<".
     std::string share;
-    AppendShare(totals_[box.node], totals_[0], 2, &share);
+    AppendShare(totals_[box.node].amount, totals_[0].amount, 2, &share);
     AppendXml(share, &text);
     text += ")</title><rect x=\"";
     AppendLength(left, &text);
@@ -180,7 +180,7 @@ class SvgWriter {
 
   const FoldTree& tree_;
   TextOutput& out_;
-  const std::vector<uint64_t> totals_;
+  const std::vector<FoldWeight> totals_;
   const std::vector<std::vector<FoldTree::NodeIndex>> children_;
   std::vector<Box> boxes_;
   uint64_t depth_ = 1;
@@ -188,9 +188,8 @@ class SvgWriter {
 
 }  // namespace
 
-void WriteFlameSvg(const FoldTree& tree, std::string_view title, std::string_view subtitle,
-                   TextOutput& out) {
-  SvgWriter(tree, out).Write(title, subtitle);
+void WriteFlameSvg(const FoldTree& tree, const FlameSvgOptions& options, TextOutput& out) {
+  SvgWriter(tree, out).Write(options.title, options.subtitle);
 }
 
 }  // namespace cprof

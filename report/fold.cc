@@ -8,6 +8,33 @@
 
 namespace cprof {
 
+std::string_view FrameKindName(FrameKind kind) {
+  switch (kind) {
+    case FrameKind::kRoot: return "all";
+    case FrameKind::kRequest: return "request";
+    case FrameKind::kTask: return "task";
+    case FrameKind::kIo: return "io";
+    case FrameKind::kWork: return "work";
+    case FrameKind::kResource: return "resource";
+    case FrameKind::kThread: return "thread";
+    case FrameKind::kRunning: return "running";
+    case FrameKind::kWaiting: return "waiting";
+    case FrameKind::kUser: return "user stack";
+    case FrameKind::kKernel: return "kernel stack";
+    case FrameKind::kNotSampled: return "not sampled";
+    case FrameKind::kUnknown: return "unknown";
+  }
+  return "?";
+}
+
+FoldWeight& FoldWeight::operator+=(const FoldWeight& more) {
+  amount += more.amount;
+  reconstructed += more.reconstructed;
+  unknown += more.unknown;
+  before += more.before;
+  return *this;
+}
+
 FoldTree::NodeIndex FoldTree::Child(NodeIndex parent, FrameKind kind, std::string_view name) {
   Key key{parent, kind, std::string(name)};
   if (const auto found = index_.find(key); found != index_.end()) return found->second;
@@ -19,15 +46,31 @@ FoldTree::NodeIndex FoldTree::Child(NodeIndex parent, FrameKind kind, std::strin
     if (nodes_.size() >= 2 * kMaxNodes) return parent;
   }
   const auto index = static_cast<NodeIndex>(nodes_.size());
-  nodes_.push_back({parent, kind, key.name, 0});
+  nodes_.push_back({parent, kind, key.name, {}});
   index_.emplace(std::move(key), index);
   return index;
 }
 
-std::vector<uint64_t> FoldTree::Totals() const {
-  std::vector<uint64_t> totals(nodes_.size());
+void FoldTree::Add(NodeIndex node, uint64_t amount, Confidence confidence) {
+  FoldWeight& self = nodes_[node].self;
+  self.amount += amount;
+  if (confidence == Confidence::kReconstructed) self.reconstructed += amount;
+  if (confidence == Confidence::kUnknown) self.unknown += amount;
+}
+
+void FoldTree::AddBefore(const FoldTree& other) {
+  std::vector<NodeIndex> here(other.nodes_.size(), kRoot);
+  for (size_t i = 0; i < other.nodes_.size(); ++i) {
+    const Node& node = other.nodes_[i];
+    if (i > 0) here[i] = Child(here[node.parent], node.kind, node.name);
+    nodes_[here[i]].self.before += node.self.amount;
+  }
+}
+
+std::vector<FoldWeight> FoldTree::Totals() const {
+  std::vector<FoldWeight> totals(nodes_.size());
   for (size_t i = nodes_.size(); i-- > 0;) {
-    totals[i] += nodes_[i].self_ns;
+    totals[i] += nodes_[i].self;
     if (i > 0) totals[nodes_[i].parent] += totals[i];
   }
   return totals;

@@ -12,7 +12,6 @@
 #include <vector>
 
 #include "report/escape.h"
-#include "report/flame_svg.h"
 #include "report/fold.h"
 #include "report/node_table.h"
 #include "report/number.h"
@@ -63,10 +62,9 @@ struct ThreadWork {
   NodeId inherited = 0;   // the request whose work it was spawned for, until bound otherwise
 };
 
-class Flame : public FlameRenderer {
+class Flame : public FlameFolder {
  public:
-  Flame(const FlameOptions& options, const StringTable& strings, TextOutput& out)
-      : options_(options), strings_(strings), out_(out) {}
+  explicit Flame(const StringTable& strings) : strings_(strings) {}
 
   void OnHeader(const SessionHeader& header) override {
     symbolizer_.SetRecordingTime(header.wall_t0_ns);
@@ -87,7 +85,9 @@ class Flame : public FlameRenderer {
   void OnCost(const Cost& cost) override;
   void OnRequestEnd(const RequestEnd& end) override { kinds_.erase(end.request); }
   void OnSample(NodeId node, NodeId thread, const StackSample& sample) override;
-  void Finish(const ReadSummary& read) override;
+  FoldTree Fold() override;
+  std::string Title() const override { return "CPU time by request"; }
+  std::string Subtitle() const override;
 
  private:
   struct Group {
@@ -104,12 +104,8 @@ class Flame : public FlameRenderer {
   void Scale(FoldTree* tree);
   void AddStack(FoldTree* tree, FoldTree::NodeIndex node, uint32_t stack, uint64_t weight_ns);
   FoldTree::NodeIndex GroupNode(FoldTree* tree, const Group& group) const;
-  void WriteFolded(const FoldTree& tree);
-  void WriteSvg(const FoldTree& tree);
 
-  const FlameOptions options_;
   const StringTable& strings_;
-  TextOutput& out_;
   Symbolizer symbolizer_;
   std::unordered_map<NodeId, ThreadWork> threads_;
   std::unordered_map<NodeId, CausalPath> paths_;  // of live requests and tasks
@@ -124,6 +120,7 @@ class Flame : public FlameRenderer {
   uint64_t samples_ = 0;
   uint64_t thread_cpu_ns_ = 0;
   bool has_thread_cpu_ = false;
+  uint64_t total_ns_ = 0;
 };
 
 void Flame::OnNode(const Node& node) {
@@ -328,18 +325,47 @@ void Flame::Scale(FoldTree* tree) {
         std::string name;
         AppendLabel(label, strings_, &name);
         node = tree->Child(
-            node, label.kind == NodeKind::kThread ? FrameKind::kThread : FrameKind::kCausal, name);
+            node, label.kind == NodeKind::kThread ? FrameKind::kThread : FrameKind::kTask, name);
       }
       AddStack(tree, node, std::get<2>(piece->first), scaled[i]);
     }
   }
 }
 
-void Flame::WriteFolded(const FoldTree& tree) {
+FoldTree Flame::Fold() {
+  FoldTree tree;
+  Scale(&tree);
+  total_ns_ = tree.Totals()[FoldTree::kRoot].amount;
+  return tree;
+}
+
+std::string Flame::Subtitle() const {
+  if (total_ns_ == 0) return "nothing ran";
+  std::string subtitle;
+  AppendDuration(total_ns_, &subtitle);
+  subtitle += " of CPU time, ";
+  AppendGrouped(samples_, &subtitle);
+  subtitle += samples_ == 1 ? " sample" : " samples";
+  if (has_thread_cpu_) subtitle += ", scaled to the scheduler's account";
+  return subtitle;
+}
+
+}  // namespace
+
+bool IsFlameFold(const FlameFoldOptions& options) {
+  return options.by == FlameBy::kRequest && options.weight == FlameWeight::kCpu;
+}
+
+std::unique_ptr<FlameFolder> MakeFlameFolder(const FlameFoldOptions& /*options*/,
+                                             const StringTable& strings) {
+  return std::make_unique<Flame>(strings);
+}
+
+void WriteFolded(const FoldTree& tree, TextOutput& out) {
   const auto& nodes = tree.nodes();
   std::vector<std::string> lines;
   for (FoldTree::NodeIndex i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].self_ns == 0) continue;
+    if (nodes[i].self.amount == 0) continue;
     std::vector<FoldTree::NodeIndex> stack;
     for (FoldTree::NodeIndex node = i; node != FoldTree::kRoot; node = nodes[node].parent) {
       stack.push_back(node);
@@ -352,44 +378,27 @@ void Flame::WriteFolded(const FoldTree& tree) {
       if (node.kind == FrameKind::kKernel) line += "_[k]";
     }
     line += ' ';
-    AppendUnsigned(nodes[i].self_ns, &line);
+    AppendUnsigned(nodes[i].self.amount, &line);
     line += '\n';
     lines.push_back(std::move(line));
   }
   std::sort(lines.begin(), lines.end());
   for (const std::string& line : lines) {
-    out_.text() += line;
-    out_.Drain();
+    out.text() += line;
+    out.Drain();
   }
 }
 
-void Flame::WriteSvg(const FoldTree& tree) {
-  const uint64_t total_ns = tree.Totals()[FoldTree::kRoot];
-  std::string subtitle;
-  AppendDuration(total_ns, &subtitle);
-  subtitle += " of CPU time, ";
-  AppendGrouped(samples_, &subtitle);
-  subtitle += samples_ == 1 ? " sample" : " samples";
-  if (has_thread_cpu_) subtitle += ", scaled to the scheduler's account";
-  if (total_ns == 0) subtitle = "nothing ran";
-  WriteFlameSvg(tree, "CPU time by request", subtitle, out_);
-}
-
-void Flame::Finish(const ReadSummary&) {
-  FoldTree tree;
-  Scale(&tree);
-  if (options_.folded) {
-    WriteFolded(tree);
-  } else {
-    WriteSvg(tree);
+void WriteFlame(const FlameOptions& options, FlameFolder& folder, TextOutput& out) {
+  const FoldTree tree = folder.Fold();
+  if (options.folded) {
+    WriteFolded(tree, out);
+    return;
   }
-}
-
-}  // namespace
-
-std::unique_ptr<FlameRenderer> MakeFlameRenderer(const FlameOptions& options,
-                                                 const StringTable& strings, TextOutput& out) {
-  return std::make_unique<Flame>(options, strings, out);
+  FlameSvgOptions svg = options.svg;
+  if (svg.title.empty()) svg.title = folder.Title();
+  svg.subtitle = folder.Subtitle();
+  WriteFlameSvg(tree, svg, out);
 }
 
 }  // namespace cprof

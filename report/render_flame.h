@@ -1,30 +1,57 @@
-// `cprof flame`: CPU time by causal frames and stacks, as SVG or folded lines.
+// `cprof flame`: where time went, by causal frames and stacks, as SVG or folded lines.
 #ifndef CPROF_REPORT_RENDER_FLAME_H_
 #define CPROF_REPORT_RENDER_FLAME_H_
 
 #include <memory>
+#include <string>
 
+#include "report/flame_svg.h"
+#include "report/fold.h"
 #include "report/pipeline.h"
 #include "report/text_output.h"
 
 namespace cprof {
 
-struct FlameOptions {
-  bool folded = false;  // "frame;frame;... ns" lines instead of SVG
-};
+enum class FlameBy : uint8_t { kRequest, kThread, kIoRequest };
+enum class FlameWeight : uint8_t { kCpu, kWall, kCount };
 
-// From the root: the kind of request, the tasks and the like between it and the thread that worked
-// for it, the thread, its user stack, its kernel stack. Each kind of request has the CPU time that
-// the scheduler accounted to it, divided by the samples taken in it; one that was never hit by a
-// sample shows its exact time as "[not sampled]". CPU time that no request owns is under
-// "[no request]", its size again by the scheduler's account.
-class FlameRenderer : public ReportSink {
+struct FlameFoldOptions {
+  FlameBy by = FlameBy::kRequest;
+  FlameWeight weight = FlameWeight::kCpu;
+};
+// Whether there is a folder for both together: an io_request has no CPU time of its own.
+bool IsFlameFold(const FlameFoldOptions& options);
+
+// Gathers a recording into a tree.
+class FlameFolder : public ReportSink {
  public:
-  virtual void Finish(const ReadSummary& read) = 0;
+  // Once, after the pipeline.
+  virtual FoldTree Fold() = 0;
+  // What the tree shows, for people: "CPU time by request" and "12.10 ms of CPU time, 2 samples".
+  // After Fold.
+  virtual std::string Title() const = 0;
+  virtual std::string Subtitle() const = 0;
 };
 
-std::unique_ptr<FlameRenderer> MakeFlameRenderer(const FlameOptions& options,
-                                                 const StringTable& strings, TextOutput& out);
+// By request, CPU time: from the root the kind of request, the tasks and the like between it and
+// the thread that worked for it, the thread, its user stack, its kernel stack. Each kind of request
+// has the CPU time that the scheduler accounted to it, divided by the samples taken in it; one that
+// was never hit by a sample shows its exact time as "[not sampled]". CPU time that no request owns
+// is under "[no request]", its size again by the scheduler's account.
+std::unique_ptr<FlameFolder> MakeFlameFolder(const FlameFoldOptions& options,
+                                             const StringTable& strings);
+
+// "frame;frame;... amount" lines, sorted; kernel frames end in "_[k]".
+void WriteFolded(const FoldTree& tree, TextOutput& out);
+
+struct FlameOptions {
+  bool folded = false;  // lines instead of SVG
+  FlameFoldOptions fold;
+  FlameSvgOptions svg;  // an empty title is replaced by the folder's; subtitle and unit always are
+};
+
+// Folds `folder` and writes it.
+void WriteFlame(const FlameOptions& options, FlameFolder& folder, TextOutput& out);
 
 }  // namespace cprof
 

@@ -50,9 +50,18 @@ std::string Report(const std::string& recording, const ReportOptions& options) {
 }
 
 std::string Flame(const std::string& recording, bool folded) {
-  return Render(recording, [&](const StringTable& strings, TextOutput& out) {
-    return MakeFlameRenderer({folded}, strings, out);
-  });
+  std::string text;
+  const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
+  TextOutput out(*sink);
+  StringTable strings;
+  FlameOptions options;
+  options.folded = folded;
+  const auto folder = MakeFlameFolder(options.fold, strings);
+  const auto source = MakeStringSource(recording);
+  EXPECT_TRUE(RunPipeline(*source, strings, {}, *folder));
+  WriteFlame(options, *folder, out);
+  EXPECT_TRUE(out.Finish());
+  return text;
 }
 
 std::string GraphText(const std::string& recording, bool dot, std::optional<Key> request) {

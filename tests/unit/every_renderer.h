@@ -103,10 +103,13 @@ inline EveryOutput RenderEverything(std::string bytes) {
   graphs.push_back(MakeGraphDotRenderer(std::nullopt, strings, out()));
   graphs.push_back(MakeGraphDotRenderer(Key{0, 2}, strings, out()));
   for (const auto& graph : graphs) all.Add(graph.get());
-  std::vector<std::unique_ptr<FlameRenderer>> flames;
-  for (const bool folded : {false, true}) {
-    flames.push_back(MakeFlameRenderer({folded}, strings, out()));
-    all.Add(flames.back().get());
+  std::vector<std::unique_ptr<FlameFolder>> flames;
+  for (const FlameBy by : {FlameBy::kRequest, FlameBy::kThread, FlameBy::kIoRequest}) {
+    for (const FlameWeight weight : {FlameWeight::kCpu, FlameWeight::kWall, FlameWeight::kCount}) {
+      if (!IsFlameFold({by, weight})) continue;
+      flames.push_back(MakeFlameFolder({by, weight}, strings));
+      all.Add(flames.back().get());
+    }
   }
 
   const auto source = MakeStringSource(std::move(bytes));
@@ -116,7 +119,7 @@ inline EveryOutput RenderEverything(std::string bytes) {
   // What a renderer does not find it says in its text.
   for (const auto& renderer : reports) (void)renderer->Finish(*result.read);
   for (const auto& renderer : graphs) (void)renderer->Finish(*result.read);
-  for (const auto& renderer : flames) renderer->Finish(*result.read);
+  for (const auto& folder : flames) WriteFlame({}, *folder, out());
   for (const auto& each : outs) (void)each->Finish();
   return result;
 }

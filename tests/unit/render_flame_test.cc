@@ -16,20 +16,22 @@ constexpr uint64_t kMs = 1'000'000;
 
 class RenderFlame : public testing::Test {
  protected:
-  using Story = std::function<void(FlameRenderer&)>;
+  using Story = std::function<void(FlameFolder&)>;
 
   std::string Render(bool folded, const Story& story) {
     std::string text;
     const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
     TextOutput out(*sink);
-    const auto renderer = MakeFlameRenderer({folded}, strings_, out);
-    story(*renderer);
-    renderer->Finish({});
+    FlameOptions options;
+    options.folded = folded;
+    const auto folder = MakeFlameFolder(options.fold, strings_);
+    story(*folder);
+    WriteFlame(options, *folder, out);
     EXPECT_TRUE(out.Finish());
     return text;
   }
 
-  void AddThread(FlameRenderer& flame, NodeId id, const char* comm) {
+  void AddThread(FlameFolder& flame, NodeId id, const char* comm) {
     Node node;
     node.id = id;
     node.birth_seen = true;
@@ -44,11 +46,11 @@ class RenderFlame : public testing::Test {
     node.attributes.domain = strings_.Intern("cache");
     return node;
   }
-  static void Bind(FlameRenderer& flame, NodeId thread, NodeId node, uint64_t time_ns) {
+  static void Bind(FlameFolder& flame, NodeId thread, NodeId node, uint64_t time_ns) {
     const OpenBinding binding{node, Confidence::kObserved};
     flame.OnBindingStack(thread, time_ns, std::span(&binding, node == 0 ? 0 : 1));
   }
-  static void Sample(FlameRenderer& flame, NodeId thread, uint64_t frame) {
+  static void Sample(FlameFolder& flame, NodeId thread, uint64_t frame) {
     StackSample sample;
     sample.event.arg = kMs;
     sample.event.tgid = 41;
@@ -60,7 +62,7 @@ class RenderFlame : public testing::Test {
 };
 
 TEST_F(RenderFlame, SamplesAreScaledToTheExactTimeOfEachKind) {
-  const std::string text = Render(true, [this](FlameRenderer& flame) {
+  const std::string text = Render(true, [this](FlameFolder& flame) {
     const std::vector<KernelSymbol> symbols = {{0x100, "do_one"}, {0x200, "do_two"}};
     flame.OnKernelSymbols(symbols);
     AddThread(flame, 1, "worker");
@@ -84,7 +86,7 @@ TEST_F(RenderFlame, SamplesAreScaledToTheExactTimeOfEachKind) {
 }
 
 TEST_F(RenderFlame, TasksStandBetweenRequestAndThreadAndFoldByName) {
-  const std::string text = Render(true, [this](FlameRenderer& flame) {
+  const std::string text = Render(true, [this](FlameFolder& flame) {
     AddThread(flame, 1, "w");
     flame.OnNode(Named(2, NodeKind::kRequest, "GET"));
     NodeId last = 2;
@@ -108,7 +110,7 @@ TEST_F(RenderFlame, TasksStandBetweenRequestAndThreadAndFoldByName) {
 }
 
 TEST_F(RenderFlame, TimeOfATaskAfterTheEndOfItsRequestIsNobodys) {
-  const std::string text = Render(true, [this](FlameRenderer& flame) {
+  const std::string text = Render(true, [this](FlameFolder& flame) {
     AddThread(flame, 1, "w");
     const Node request = Named(2, NodeKind::kRequest, "GET");
     flame.OnNode(request);
@@ -126,7 +128,7 @@ TEST_F(RenderFlame, TimeOfATaskAfterTheEndOfItsRequestIsNobodys) {
 }
 
 TEST_F(RenderFlame, SvgIsDeterministicAndNamesCannotAct) {
-  const auto story = [this](FlameRenderer& flame) {
+  const auto story = [this](FlameFolder& flame) {
     const std::vector<KernelSymbol> symbols = {{0x100, "</title><script>alert(1)</script>;\x1b"}};
     flame.OnKernelSymbols(symbols);
     AddThread(flame, 1, "w");
@@ -145,8 +147,8 @@ TEST_F(RenderFlame, SvgIsDeterministicAndNamesCannotAct) {
 }
 
 TEST_F(RenderFlame, EmptyRecordingIsAnEmptyGraph) {
-  EXPECT_EQ(Render(true, [](FlameRenderer&) {}), "");
-  EXPECT_NE(Render(false, [](FlameRenderer&) {}).find("nothing ran"), std::string::npos);
+  EXPECT_EQ(Render(true, [](FlameFolder&) {}), "");
+  EXPECT_NE(Render(false, [](FlameFolder&) {}).find("nothing ran"), std::string::npos);
 }
 
 TEST(FlameSvg, TinyShareDoesNotBecomeMarkup) {
@@ -159,7 +161,7 @@ TEST(FlameSvg, TinyShareDoesNotBecomeMarkup) {
   std::string text;
   const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
   TextOutput out(*sink);
-  WriteFlameSvg(tree, "title", "subtitle", out);
+  WriteFlameSvg(tree, {}, out);
   EXPECT_TRUE(out.Finish());
   EXPECT_NE(text.find(", &lt;0.01 %)</title>"), std::string::npos);
   EXPECT_EQ(text.find("<0"), std::string::npos);
