@@ -40,7 +40,7 @@ enum class Truth : uint32_t {
   // up inside [inner_to_ns, after_ns]. operation: what was handed over, where it has an id; owner:
   // the request that was handed over, 0 where it was none; batch, sequence: k-th of one hand-over.
   // tid 0: no thread handed over, an interrupt did (a timer that ran out, a disk that answered).
-  kEdge = 11,
+  // value 0: the program cannot know who took it up. EdgeKind says more for each kind.
   // All blocking waits of thread tid inside [before_ns, after_ns] are in the log, as kEdge of
   // kind kWake: a wake of this thread that the log does not hold is a false one.
   kWaits = 12,
@@ -49,24 +49,43 @@ enum class Truth : uint32_t {
   // that it waited for, where there is one.
   kState = 13,
   // Request `owner` cost `value` of the kind `kind` (CostKind) on thread tid inside the bracket.
+  // Where it can only be bounded: at least inner_from_ns, at most inner_to_ns; else both are 0.
   kCost = 14,
-  kLast = 14,
+  // All hand-overs of the kind `kind` (EdgeKind; 0: of every kind, submits and completions too)
+  // from and to thread tid inside the bracket are in the log: any other there is a false one. A
+  // thread that works in silence has one of kind 0 and nothing else.
+  kDomain = 15,
+  kLast = 15,
 };
 
 // What was handed over, for Truth::kEdge. One mechanism may write several for one hand-over: an
-// item that is queued (kQueue) and the thread that is woken for it (kWake) are two edges.
+// item that is queued (kQueue) and the thread that is woken for it (kWake) are two edges. A graph
+// that goes through a node between the two threads (a timer, a work item, a message) has its edge
+// out of that node compared: its source side is the hand-out, its other side the take-up.
 enum class EdgeKind : uint32_t {
   kNone = 0,
-  kWake = 1,      // a blocked thread was made runnable
-  kSpawn = 2,     // a thread, process or task was created; value: the new tid
-  kQueue = 3,     // an item went into a queue and was taken out
-  kResume = 4,    // a completion was handled
-  kTimer = 5,     // a timer was armed and ran out
-  kWorkItem = 6,  // work was given to the kernel and done by a worker
-  kBlock = 7,     // a block request was issued and ended
-  kSend = 8,      // bytes were sent and received; value: the receiver
-  kAcquire = 9,   // a resource was wanted and got; value: who held it before, operation: the tenure
+  // A blocked thread was made runnable. Only where `value` is known to have blocked (its count of
+  // voluntary switches moved); inner_to_ns: before it went to wait, after_ns: after it came back.
+  kWake = 1,
+  // A thread, process or task was created. value: the new tid; for a task 0, and operation is its
+  // id in kTaskBegin. The take-up may be anywhere between before_ns and after_ns.
+  kSpawn = 2,
+  // An item went into a queue and was taken out. operation: its id in kTaskBegin, where it has
+  // one. What the program itself tells the profiler at the push is in kHandOver, not here.
+  kQueue = 3,
+  // A completion was handled by thread `value`. operation: as in kSubmit; the first bracket holds
+  // the completion, and tid is not compared.
+  kResume = 4,
+  kTimer = 5,     // a timer was armed by tid and ran out; value: who was woken or handled it
+  kWorkItem = 6,  // work was given to the kernel by tid and done by the worker `value`
+  kBlock = 7,     // a block request was issued by tid and ended; value: 0, or who ended it
+  kSend = 8,      // bytes were sent by tid and received by `value`
+  // A resource was wanted (first bracket) and got (second one) by tid, or given back by tid (the
+  // whole bracket). owner: the request that did; value: the request that held it before, 0 for
+  // none; operation: the tenure.
+  kAcquire = 9,
   kRelease = 10,
+  kLast = 10,
 };
 
 // The states of the wall partition that a workload can know by construction.
@@ -88,6 +107,7 @@ enum class CostKind : uint32_t {
   kNone = 0,
   kCpuNs = 1,       // the scheduler's account of the thread that worked
   kResourceNs = 2,  // time waited for the resource
+  kRunDelayNs = 3,  // time runnable without a CPU, where kState cannot tell it apart
 };
 
 // What a submitted operation must show, for Truth::kSubmit.
