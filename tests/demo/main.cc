@@ -7,7 +7,7 @@
 #include <cstdlib>
 #include <string>
 
-#include "tests/causality/workload_options.h"
+#include "tests/causality/workloads/workload_options.h"
 #include "tests/demo/load.h"
 #include "tests/demo/server.h"
 
