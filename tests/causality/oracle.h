@@ -41,6 +41,7 @@ enum class Truth : uint32_t {
   // the request that was handed over, 0 where it was none; batch, sequence: k-th of one hand-over.
   // tid 0: no thread handed over, an interrupt did (a timer that ran out, a disk that answered).
   // value 0: the program cannot know who took it up. EdgeKind says more for each kind.
+  kEdge = 11,
   // All blocking waits of thread tid inside [before_ns, after_ns] are in the log, as kEdge of
   // kind kWake: a wake of this thread that the log does not hold is a false one.
   kWaits = 12,
