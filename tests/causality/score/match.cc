@@ -85,6 +85,9 @@ HalvesByTid Collect(const Graph& graph, const std::vector<OracleRecord>& records
     if (edge.type != type) continue;
     // Hand-overs are what an application tells; submits and completions are not.
     if ((type == "queue") != (edge.source == "application")) continue;
+    // A block request is submitted and completed too, but is no operation of a ring.
+    const GraphNode* node = graph.Find(at_source ? edge.dst : edge.src);
+    if (node != nullptr && node->kind == "block_request") continue;
     collector.Add(SideOf(graph, edge, at_source), !at_source).edges.push_back(i);
   }
   for (uint32_t i = 0; i < graph.orphans.size(); ++i) {
@@ -173,6 +176,11 @@ Window WindowOf(const Graph& graph) {
     see(edge.dst_time_ns);
   }
   for (const GraphOrphan& orphan : graph.orphans) see(orphan.time_ns);
+  // A profile by thread has no edges, but says whose each thread was.
+  for (const GraphBinding& binding : graph.bindings) {
+    see(binding.from_ns);
+    see(binding.to_ns);
+  }
   return window;
 }
 

@@ -40,7 +40,7 @@ struct Matched {
   std::unordered_map<uint32_t, uint32_t> half_of_record;
 };
 
-// The span of time that a graph covers with half-edges.
+// The span of time that a graph covers with half-edges and bindings.
 struct Window {
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
