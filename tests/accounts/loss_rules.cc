@@ -8,7 +8,7 @@
 #include <unordered_map>
 #include <vector>
 
-#include "tests/causality/graph_text.h"
+#include "tests/causality/score/graph_text.h"
 
 namespace cprof::test {
 namespace {

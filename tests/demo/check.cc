@@ -6,7 +6,7 @@
 #include <string>
 #include <unordered_map>
 
-#include "tests/causality/graph_text.h"
+#include "tests/causality/score/graph_text.h"
 
 namespace {
 
