@@ -124,19 +124,21 @@ void AppendJsonString(std::string_view text, std::string* out) {
   *out += '"';
 }
 
-void AppendXml(std::string_view text, std::string* out) {
-  ForEachPrintablePiece(text, [out](std::string_view piece) {
-    for (const char c : piece) {
-      switch (c) {
-        case '&': *out += "&amp;"; break;
-        case '<': *out += "&lt;"; break;
-        case '>': *out += "&gt;"; break;
-        case '"': *out += "&quot;"; break;
-        case '\'': *out += "&#39;"; break;
-        default: *out += c;
-      }
+void AppendXmlOfPrintable(std::string_view printable, std::string* out) {
+  for (const char c : printable) {
+    switch (c) {
+      case '&': *out += "&amp;"; break;
+      case '<': *out += "&lt;"; break;
+      case '>': *out += "&gt;"; break;
+      case '"': *out += "&quot;"; break;
+      case '\'': *out += "&#39;"; break;
+      default: *out += c;
     }
-  });
+  }
+}
+
+void AppendXml(std::string_view text, std::string* out) {
+  ForEachPrintablePiece(text, [out](std::string_view piece) { AppendXmlOfPrintable(piece, out); });
 }
 
 void AppendCsvField(std::string_view text, std::string* out) {

@@ -18,6 +18,8 @@ void AppendJsonString(std::string_view text, std::string* out);
 
 // XML character data or attribute: AppendPrintable, then entities.
 void AppendXml(std::string_view text, std::string* out);
+// The entities alone, for text that AppendPrintable made.
+void AppendXmlOfPrintable(std::string_view printable, std::string* out);
 
 // One CSV field (RFC 4180): AppendPrintable, quoted where needed.
 void AppendCsvField(std::string_view text, std::string* out);

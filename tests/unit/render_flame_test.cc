@@ -136,8 +136,11 @@ TEST_F(RenderFlame, SvgIsDeterministicAndNamesCannotAct) {
   };
   const std::string text = Render(false, story);
   EXPECT_EQ(text, Render(false, story));
-  EXPECT_EQ(text.find("<script"), std::string::npos);
+  // Of the two scripts neither is of the recording.
+  EXPECT_EQ(text.find("<script>alert"), std::string::npos);
+  EXPECT_EQ(text.find("</title><script"), std::string::npos);
   EXPECT_EQ(text.find('\x1b'), std::string::npos);
+  EXPECT_NE(text.find("\"\\u003c/title\\u003e\\u003cscript\\u003ealert(1)"), std::string::npos);
   EXPECT_NE(text.find("<title>&lt;/title&gt;&lt;script&gt;alert(1)&lt;/script&gt;;\\x1b "
                       "(1.000 ms, 100.00 %)</title>"),
             std::string::npos)
@@ -154,17 +157,19 @@ TEST_F(RenderFlame, EmptyRecordingIsAnEmptyGraph) {
 TEST(FlameSvg, TinyShareDoesNotBecomeMarkup) {
   FoldTree tree;
   tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "large"), 1'000'000'000);
-  // Each far below a hundredth of a percent; where they cross a tenth of a pixel, one is drawn.
+  // Each far below a hundredth of a percent, but as wide as is asked for.
   for (int i = 0; i < 400; ++i) {
-    tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "tiny" + std::to_string(i)), 9'000);
+    tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "tiny" + std::to_string(i)), 60'000);
   }
   std::string text;
   const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
   TextOutput out(*sink);
-  WriteFlameSvg(tree, {}, out);
+  FlameSvgOptions options;
+  options.min_width_centipixels = 1;
+  WriteFlameSvg(tree, options, out);
   EXPECT_TRUE(out.Finish());
   EXPECT_NE(text.find(", &lt;0.01 %)</title>"), std::string::npos);
-  EXPECT_EQ(text.find("<0"), std::string::npos);
+  EXPECT_EQ(text.find(">, <0"), std::string::npos);
 }
 
 TEST(Fold, ScaledPartsAddUpExactly) {

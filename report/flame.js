@@ -1,0 +1,614 @@
+// What makes a flame graph move: zoom, search, keyboard, tooltip. Runs inside the SVG.
+//
+// The frames are columns in drawing order (report/flame_svg.cc): a parent before its children,
+// siblings by name. Only what is wide enough is drawn; report/flame_layout.cc has the same rules
+// for the picture without script: keep them alike. Names reach the page as text nodes only.
+(function () {
+"use strict";
+const SVG = "http://www.w3.org/2000/svg";
+const HTML = "http://www.w3.org/1999/xhtml";
+const script = document.currentScript;
+const svg = script ? script.ownerSVGElement : document.querySelector("svg.cprof-flame");
+if (!svg) return;
+const data = JSON.parse(svg.querySelector("script.data").textContent);
+
+const MARGIN = 12, ROW = 18, FRAME = 17, FOOT = 14, INSET = 3;
+const MERGED = 3, WIDE_PARENT = 20, LEAST_LABEL = 3, MAX_BOXES = 20000, SHADES = 3;
+const HEAD = data.head[0];
+const MIN_WIDTH = data.minWidth[0] / 100;
+// In a page of its own the picture is as wide as the window.
+const alone = document.documentElement === svg;
+let pageWidth = alone ? Math.max(900, window.innerWidth) : 1200;
+
+// --- The frames ---
+
+const count = data.name.length;
+const depth = data.depth;
+const parent = new Int32Array(count);
+const end = new Int32Array(count);  // what lies above frame i is i + 1 ... end[i] - 1
+const own = new Float64Array(count);
+const amount = new Float64Array(count);
+const reconstructed = new Float64Array(count);
+const unknown = new Float64Array(count);
+const before = new Float64Array(count);
+
+function spread(pairs, column) {
+  for (let i = 0; i < pairs.length; i += 2) column[pairs[i]] = pairs[i + 1];
+}
+
+function readFrames() {
+  spread(data.self, own);
+  amount.set(own);
+  spread(data.reconstructed, reconstructed);
+  spread(data.unknown, unknown);
+  spread(data.before, before);
+  const path = [];
+  for (let i = 0; i < count; i++) {
+    while (path.length > depth[i]) end[path.pop()] = i;
+    parent[i] = path.length > 0 ? path[path.length - 1] : -1;
+    path.push(i);
+  }
+  while (path.length > 0) end[path.pop()] = count;
+  for (let i = count - 1; i > 0; i--) {
+    for (const column of [amount, reconstructed, unknown, before]) column[parent[i]] += column[i];
+  }
+}
+readFrames();
+
+// --- Words ---
+
+function fraction(value, unit, decimals) {
+  return (value / unit).toFixed(decimals);
+}
+
+function grouped(value) {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+$)/g, ",");
+}
+
+function weightText(value) {
+  if (data.unit !== "ns") return grouped(value) + (data.counted ? " " + data.counted : "");
+  for (const [size, name] of [[1e9, " s"], [1e6, " ms"], [1e3, " us"]]) {
+    if (value < size) continue;
+    const whole = Math.floor(value / size);
+    return fraction(value, size, whole >= 100 ? 1 : whole >= 10 ? 2 : 3) + name;
+  }
+  return Math.round(value) + " ns";
+}
+
+// A part that is neither nothing nor everything never shows as 0 or 100.
+function shareText(part, whole, decimals) {
+  if (whole === 0) return "-";
+  const text = (100 * part / whole).toFixed(decimals);
+  const least = Math.pow(10, -decimals);
+  if (part > 0 && Number(text) === 0) return "<" + least.toFixed(decimals) + " %";
+  if (part < whole && Number(text) === 100) return ">" + (100 - least).toFixed(decimals) + " %";
+  return text + " %";
+}
+
+function nameOf(box) {
+  if (!box.merged) return data.names[data.name[box.first]];
+  const frames = box.end - box.first;
+  return grouped(frames) + (frames === 1 ? " narrow frame" : " narrow frames");
+}
+
+// What a tooltip says below the name, a line each.
+function factsOf(box) {
+  const sum = (column) => {
+    let total = 0;
+    for (let i = box.first; i < box.end; i = box.merged ? end[i] : box.end) total += column[i];
+    return total;
+  };
+  const value = sum(amount);
+  const lines = [weightText(value) + ", " + shareText(value, amount[0], 2)];
+  if (box.first > 0 && depth[box.first] > 1) {
+    lines[0] += ", " + shareText(value, amount[parent[box.first]], 1) + " of the frame below";
+    if (data.icicle) lines[0] = lines[0].replace("below", "above");
+  }
+  if (!box.merged) {
+    let kind = data.kinds[data.kind[box.first]];
+    const itself = own[box.first];
+    if (itself > 0 && end[box.first] > box.first + 1) {
+      kind += ", " + weightText(itself) + " of it without a frame on top";
+    }
+    lines.push(kind);
+  }
+  const doubts = [];
+  const some = sum(reconstructed), none = sum(unknown);
+  if (some > 0) doubts.push(shareText(some, value, 1) + " reconstructed");
+  if (none > 0) doubts.push(shareText(none, value, 1) + " unknown");
+  if (doubts.length > 0) lines.push("evidence: " + doubts.join(", "));
+  if (data.differential) {
+    const old = sum(before);
+    const change = value - old;
+    lines.push("before: " + weightText(old) + ", " + shareText(old, before[0], 2));
+    lines.push((change < 0 ? "shrank by " : "grew by ") + weightText(Math.abs(change)) +
+               (old > 0 ? ", " + shareText(Math.abs(change), old, 1) : ""));
+  }
+  return lines;
+}
+
+// --- Layout ---
+
+// Shown over the whole width: children first ... last - 1 of node, which lie in [from, to) of it;
+// of a whole node, all of it.
+let zoom = null;
+let useBefore = false;  // widths are the weights of the recording compared with
+let rows = 0;           // that the picture has room for
+let boxes = [];
+
+function basis() {
+  return useBefore ? before : amount;
+}
+
+function wholeFrame(node) {
+  return { node: node, first: node + 1, last: end[node], from: 0, to: basis()[node] };
+}
+
+// One of two: a frame, or several that are too narrow and stand together.
+function layOutWith(minWidth) {
+  const width = pageWidth - 2 * MARGIN;
+  const weight = basis();
+  const result = [];
+  const perUnit = zoom.to > zoom.from ? width / (zoom.to - zoom.from) : 0;
+  for (let node = zoom.node; node >= 0; node = parent[node]) {
+    result.push({ first: node, end: end[node], merged: false, depth: depth[node], left: 0,
+                  width: width, from: 0, above: node !== zoom.node });
+  }
+  result.reverse();
+  // The children of a frame that is being laid out.
+  const levels = [{ next: zoom.from, left: 0, width: width, gathered: null }];
+  const base = depth[zoom.node] + 1;
+  const flush = (level) => {
+    const box = level.gathered;
+    level.gathered = null;
+    if (!box) return;
+    if (box.width < minWidth && level.width >= WIDE_PARENT) {
+      box.width = 1;
+      box.left = Math.min(box.left, level.left + level.width - 1);
+    }
+    if (box.width >= Math.min(minWidth, 1)) result.push(box);
+  };
+  let i = zoom.first;
+  while (i < zoom.last && result.length <= MAX_BOXES) {
+    while (levels.length > depth[i] - base + 1) flush(levels.pop());
+    const level = levels[levels.length - 1];
+    const from = level.next;
+    level.next += weight[i];
+    const left = (from - zoom.from) * perUnit;
+    const wide = weight[i] * perUnit;
+    if (weight[i] === 0) {
+      i = end[i];
+    } else if (wide < minWidth) {
+      if (!level.gathered) {
+        level.gathered = { first: i, merged: true, depth: depth[i], left: left, from: from };
+      }
+      const box = level.gathered;
+      box.end = end[i];
+      box.width = left + wide - box.left;
+      box.to = level.next;
+      if (box.width >= MERGED) flush(level);
+      i = end[i];
+    } else {
+      flush(level);
+      result.push({ first: i, end: end[i], merged: false, depth: depth[i], left: left, width: wide,
+                    from: from, above: false });
+      levels.push({ next: from, left: left, width: wide, gathered: null });
+      i++;
+    }
+  }
+  while (levels.length > 0) flush(levels.pop());
+  return result;
+}
+
+function layOut() {
+  let minWidth = MIN_WIDTH;
+  boxes = layOutWith(minWidth);
+  while (boxes.length > MAX_BOXES) {
+    minWidth = Math.max(minWidth, 0.25) * 2;
+    boxes = layOutWith(minWidth);
+  }
+}
+
+// --- Drawing ---
+
+const frames = svg.querySelector("g.frames");
+let characterWidth = 6.63;
+let matches = null;       // by frame: 1 where it matches
+let matchesBefore = null; // by frame: how many of the frames before it match
+let cursor = 0;           // the frame that the keyboard is at
+let cursorBox = null;
+
+function make(name, attributes, within) {
+  const element = document.createElementNS(SVG, name);
+  for (const key in attributes) element.setAttribute(key, attributes[key]);
+  if (within) within.appendChild(element);
+  return element;
+}
+
+function cut(text, fits) {
+  if (text.length <= fits) return text;
+  const characters = Array.from(text);
+  return characters.length <= fits ? text : characters.slice(0, fits - 1).join("") + "…";
+}
+
+function changeOf(now, old) {
+  const larger = Math.max(now, old);
+  if (larger === 0) return 0;
+  const percent = Math.floor(Math.abs(now - old) * 100 / larger);
+  let step = 0;
+  while (step < data.changes.length && percent >= data.changes[step]) step++;
+  return now > old ? step : -step;
+}
+
+function classOf(box) {
+  if (box.merged) return "b m";
+  const i = box.first;
+  if (data.differential) return "b d" + changeOf(amount[i], before[i]);
+  return "b k" + data.kind[i] + "abc"[data.name[i] % SHADES];
+}
+
+function topOf(box) {
+  return HEAD + ROW * (data.icicle ? box.depth : rows - 1 - box.depth);
+}
+
+function matchesIn(box) {
+  return matchesBefore[box.end] - matchesBefore[box.first];
+}
+
+function drawBox(box, within) {
+  const classes = [];
+  if (box.above) classes.push("above");
+  if (matches && !box.merged && matches[box.first]) classes.push("hit");
+  if (matches && box.merged && matchesIn(box) > 0) classes.push("holds");
+  const group = make("g", { role: "treeitem", tabindex: "-1", "aria-level": box.depth + 1,
+                            "aria-label": nameOf(box) + ", " + factsOf(box).join(", ") }, within);
+  if (classes.length > 0) group.setAttribute("class", classes.join(" "));
+  const x = MARGIN + box.left, y = topOf(box);
+  const width = box.width - Math.min(box.width / 5, 0.8);
+  const rect = (name, left, wide) => make(
+    "rect", { class: name, x: left.toFixed(2), y: y, width: wide.toFixed(2), height: FRAME }, group);
+  rect(classOf(box), x, width);
+  if (!box.merged && amount[box.first] > 0) {
+    let right = x + width;
+    for (const [name, column] of [["unk", unknown], ["rec", reconstructed]]) {
+      const wide = width * column[box.first] / amount[box.first];
+      if (wide < 1) continue;
+      right -= wide;
+      rect(name, right, wide);
+    }
+  }
+  const fits = Math.floor((width - 2 * INSET) / characterWidth);
+  if (fits >= LEAST_LABEL && !box.merged) {
+    make("text", { x: (x + INSET).toFixed(2), y: y + 12.5 }, group)
+      .appendChild(document.createTextNode(cut(nameOf(box), fits)));
+  }
+  box.element = group;
+  group.flameBox = box;
+}
+
+function draw() {
+  const hadFocus = frames.contains(document.activeElement);
+  layOut();
+  for (const box of boxes) rows = Math.max(rows, box.depth + 1);
+  const height = HEAD + rows * ROW + FOOT;
+  svg.setAttribute("width", pageWidth);
+  svg.setAttribute("height", height);
+  svg.setAttribute("viewBox", "0 0 " + pageWidth + " " + height);
+  const fragment = document.createDocumentFragment();
+  for (const box of boxes) drawBox(box, fragment);
+  hideTip();
+  frames.replaceChildren(fragment);
+  setCursor(boxes.find((box) => holds(box, cursor)) || boxes[0], hadFocus);
+  resetButton.disabled = zoom.node === 0 && zoom.first === 1 && zoom.last === count;
+  showFound();
+}
+
+function holds(box, frame) {
+  return box.merged ? box.first <= frame && frame < box.end : box.first === frame;
+}
+
+function setCursor(box, focus) {
+  if (cursorBox) cursorBox.element.setAttribute("tabindex", "-1");
+  cursorBox = box;
+  cursor = box.first;
+  box.element.setAttribute("tabindex", "0");
+  if (focus) box.element.focus();
+}
+
+function zoomTo(box) {
+  if (box.merged) {
+    zoom = { node: parent[box.first], first: box.first, last: box.end, from: box.from, to: box.to };
+  } else {
+    zoom = wholeFrame(box.first);
+  }
+  cursor = box.first;
+  draw();
+}
+
+function resetZoom() {
+  zoom = wholeFrame(0);
+  draw();
+}
+
+// --- Tooltip ---
+
+const tip = make("g", { class: "tip", "aria-hidden": "true", display: "none" }, svg);
+const TIP_CHARACTERS = 90, TIP_LINES = 6, TIP_ROW = 16;
+
+function linesOfName(name) {
+  const characters = Array.from(name);
+  const lines = [];
+  for (let at = 0; at < characters.length; at += TIP_CHARACTERS) {
+    if (lines.length === TIP_LINES) {
+      lines[TIP_LINES - 1] += "…";
+      break;
+    }
+    lines.push(characters.slice(at, at + TIP_CHARACTERS).join(""));
+  }
+  return lines;
+}
+
+function showTip(box, x, y) {
+  tip.replaceChildren();
+  tip.removeAttribute("display");
+  const back = make("rect", { rx: 5 }, tip);
+  const names = linesOfName(nameOf(box));
+  let width = 0, row = 0;
+  for (const line of names.concat(factsOf(box))) {
+    const text = make("text", { x: 9, y: 18 + TIP_ROW * row }, tip);
+    text.setAttribute("class", row < names.length ? "first" : row > names.length ? "also" : "");
+    text.appendChild(document.createTextNode(line));
+    width = Math.max(width, text.getComputedTextLength() + 18);
+    row++;
+  }
+  const height = TIP_ROW * row + 11;
+  back.setAttribute("width", width);
+  back.setAttribute("height", height);
+  // Where it can be seen: within the picture, and within the window.
+  const corner = toPicture(window.innerWidth, window.innerHeight);
+  let left = Math.min(x + 14, Math.min(corner.x, pageWidth) - width - 4);
+  let top = y + 18;
+  if (top + height > Math.min(corner.y, Number(svg.getAttribute("height")))) top = y - height - 10;
+  tip.setAttribute("transform", "translate(" + Math.max(left, 2) + "," + Math.max(top, 2) + ")");
+}
+
+function hideTip() {
+  tip.setAttribute("display", "none");
+}
+
+function toPicture(clientX, clientY) {
+  const matrix = svg.getScreenCTM();
+  return matrix ? new DOMPoint(clientX, clientY).matrixTransform(matrix.inverse())
+                : { x: clientX, y: clientY };
+}
+
+function boxOf(event) {
+  const group = event.target.closest ? event.target.closest("g[role=treeitem]") : null;
+  return group && group.flameBox ? group.flameBox : null;
+}
+
+// --- Search ---
+
+function element(name, attributes, within, text) {
+  const made = document.createElementNS(HTML, name);
+  for (const key in attributes) made.setAttribute(key, attributes[key]);
+  if (text) made.appendChild(document.createTextNode(text));
+  within.appendChild(made);
+  return made;
+}
+
+const controls = make("foreignObject", { y: 32, width: 560, height: 30 }, svg);
+const bar = element("div", { class: "cprof-controls" }, controls);
+const found = element("span", { class: "found", role: "status", "aria-live": "polite" }, bar);
+const searchInput = element("input", {
+  type: "search", placeholder: "Search (Ctrl-F)", "aria-label": "Search frames by text or regular expression",
+  title: "Text or regular expression; capitals count if there are any. Enter: to the next match",
+  spellcheck: "false", autocomplete: "off" }, bar);
+const widthButton = data.differential
+  ? element("button", { type: "button", "aria-pressed": "false", title: "Widths of the recording compared with" },
+            bar, "Before")
+  : null;
+const resetButton = element("button", { type: "button", title: "Show everything again (Escape)" }, bar,
+                            "Reset zoom");
+
+// A regular expression, or else the text itself. Upper case matters where there is any.
+function pattern(text) {
+  const flags = text === text.toLowerCase() ? "iu" : "u";
+  try {
+    return { expression: new RegExp(text, flags), literal: false };
+  } catch (error) {
+    return { expression: new RegExp(text.replace(/[\\^$.*+?()[\]{}|\/-]/g, "\\$&").replace(/\\-/g, "-"), flags),
+             literal: true };
+  }
+}
+
+function search(text) {
+  matches = null;
+  searchInput.classList.remove("wrong");
+  if (text !== "") {
+    const asked = pattern(text);
+    searchInput.classList.toggle("wrong", asked.literal);
+    const names = data.names.map((name) => asked.expression.test(name));
+    matches = new Uint8Array(count);
+    matchesBefore = new Int32Array(count + 1);
+    for (let i = 0; i < count; i++) {
+      matches[i] = names[data.name[i]] ? 1 : 0;
+      matchesBefore[i + 1] = matchesBefore[i] + matches[i];
+    }
+  }
+  draw();
+}
+
+// How many of [first, last) match and what they weigh, what stands on a match not twice.
+function foundIn(first, last) {
+  const weight = basis();
+  let total = 0;
+  for (let i = first; i < last; i = matches[i] ? end[i] : i + 1) {
+    if (matches[i]) total += weight[i];
+  }
+  return { frames: matchesBefore[last] - matchesBefore[first], weight: total };
+}
+
+function showFound() {
+  frames.setAttribute("class", matches ? "frames live searched" : "frames live");
+  let text = "";
+  if (matches) {
+    const all = foundIn(0, count);
+    text = grouped(all.frames) + (all.frames === 1 ? " match, " : " matches, ") +
+           shareText(all.weight, basis()[0], 1);
+    if (zoom.node !== 0 && all.frames > 0) {
+      const here = foundIn(zoom.node, end[zoom.node]);
+      text += " (here " + grouped(here.frames) + ", " + shareText(here.weight, basis()[zoom.node], 1) + ")";
+    }
+  }
+  if (found.textContent !== text) found.textContent = text;
+}
+
+// To the next or previous match, zooming to where it is wide enough to be seen.
+function toMatch(step) {
+  if (!matches || matchesBefore[count] === 0) return;
+  let i = cursor;
+  do {
+    i = (i + step + count) % count;
+  } while (!matches[i] || basis()[i] === 0);
+  const isDrawn = (box) => !box.merged && box.first === i;
+  cursor = i;
+  if (!boxes.some(isDrawn)) {
+    zoom = wholeFrame(Math.max(parent[i], 0));
+    draw();
+    if (!boxes.some(isDrawn)) {
+      zoom = wholeFrame(i);
+      draw();
+    }
+  }
+  setCursor(boxes.find(isDrawn), true);
+}
+
+// --- Events ---
+
+function neighbour(box, step) {
+  const row = boxes.filter((other) => other.depth === box.depth).sort((a, b) => a.left - b.left);
+  return row[row.indexOf(box) + step];
+}
+
+// Towards the leaves: the widest box that stands on this one.
+function widestAbove(box) {
+  let best = null;
+  for (const other of boxes) {
+    if (other.depth !== box.depth + 1 || other.first <= box.first || other.first >= box.end) continue;
+    if (!best || other.width > best.width) best = other;
+  }
+  return best;
+}
+
+function below(box) {
+  return boxes.find((other) => !other.merged && other.first === parent[box.first]);
+}
+
+function onKey(event) {
+  const box = boxOf(event);
+  if (!box || event.ctrlKey || event.metaKey || event.altKey) return;
+  const up = data.icicle ? "ArrowDown" : "ArrowUp";
+  const down = data.icicle ? "ArrowUp" : "ArrowDown";
+  let next = null;
+  switch (event.key) {
+    case up: next = widestAbove(box); break;
+    case down: next = below(box); break;
+    case "ArrowLeft": next = neighbour(box, -1); break;
+    case "ArrowRight": next = neighbour(box, 1); break;
+    case "Home": next = boxes[0]; break;
+    case "Enter":
+    case " ": zoomTo(box); break;
+    case "/": searchInput.focus(); break;
+    case "n": toMatch(1); break;
+    case "N":
+    case "p": toMatch(-1); break;
+    default: return;
+  }
+  event.preventDefault();
+  if (next) setCursor(next, true);
+}
+
+function onPageKey(event) {
+  const inSearch = document.activeElement === searchInput;
+  if ((event.ctrlKey || event.metaKey) && event.key === "f" && !inSearch) {
+    // A second time it is the browser's.
+    event.preventDefault();
+    searchInput.focus();
+    searchInput.select();
+  } else if (event.key === "Escape") {
+    event.preventDefault();
+    if (inSearch && searchInput.value !== "") {
+      searchInput.value = "";
+      search("");
+    } else {
+      if (inSearch) cursorBox.element.focus();
+      resetZoom();
+    }
+  } else if (inSearch && event.key === "Enter") {
+    toMatch(event.shiftKey ? -1 : 1);
+  }
+}
+
+function resize() {
+  if (alone) pageWidth = Math.max(900, window.innerWidth);
+  controls.setAttribute("x", pageWidth - MARGIN - 560);
+  draw();
+}
+
+function listen() {
+  frames.setAttribute("role", "tree");
+  frames.setAttribute("aria-label", "frames");
+  frames.addEventListener("click", (event) => {
+    const box = boxOf(event);
+    if (box) zoomTo(box);
+  });
+  frames.addEventListener("mousemove", (event) => {
+    const box = boxOf(event);
+    const at = toPicture(event.clientX, event.clientY);
+    if (box) showTip(box, at.x, at.y);
+  });
+  frames.addEventListener("mouseleave", hideTip);
+  frames.addEventListener("focusin", (event) => {
+    const box = boxOf(event);
+    if (!box) return;
+    if (box !== cursorBox) setCursor(box, false);
+    if (box.element.matches(":focus-visible")) {
+      showTip(box, MARGIN + box.left, topOf(box) + 2);
+    }
+  });
+  frames.addEventListener("focusout", hideTip);
+  frames.addEventListener("keydown", onKey);
+  let pending = 0;
+  searchInput.addEventListener("input", () => {
+    clearTimeout(pending);
+    pending = setTimeout(() => search(searchInput.value), count > 20000 ? 150 : 0);
+  });
+  resetButton.addEventListener("click", resetZoom);
+  if (widthButton) {
+    widthButton.addEventListener("click", () => {
+      useBefore = !useBefore;
+      widthButton.setAttribute("aria-pressed", String(useBefore));
+      widthButton.firstChild.data = useBefore ? "Now" : "Before";
+      resetZoom();
+    });
+  }
+  (alone ? document : svg).addEventListener("keydown", onPageKey);
+  if (alone) window.addEventListener("resize", resize);
+}
+
+function measureCharacter() {
+  const probe = make("text", {}, frames);
+  probe.appendChild(document.createTextNode("M".repeat(50)));
+  const width = probe.getComputedTextLength() / 50;
+  probe.remove();
+  if (width > 3 && width < 12) characterWidth = width;
+}
+
+svg.appendChild(tip);  // over the controls
+measureCharacter();
+zoom = wholeFrame(0);
+listen();
+resize();
+svg.setAttribute("data-ready", "true");
+})();

@@ -1,0 +1,120 @@
+// All colours are light enough for dark text on them.
+#include "report/flame_colour.h"
+
+#include <algorithm>
+#include <array>
+
+#include "report/number.h"
+
+namespace cprof {
+namespace {
+
+using Palette = std::array<Colour, kFrameKindCount>;  // by FrameKind
+
+constexpr Palette kDefaultColours = {{
+    {226, 228, 233},  // all
+    {122, 172, 240},  // request
+    {98, 202, 190},   // task
+    {183, 160, 240},  // io
+    {228, 150, 208},  // work
+    {226, 196, 64},   // resource
+    {146, 206, 128},  // thread
+    {248, 190, 120},  // running
+    {200, 184, 164},  // waiting
+    {250, 166, 84},   // user stack
+    {238, 122, 102},  // kernel stack
+    {224, 224, 224},  // not sampled
+    {196, 196, 196},  // unknown
+}};
+
+// After Paul Tol's schemes "light" and "muted": told apart with any of the three kinds of colour
+// blindness, by lightness where not by hue.
+constexpr Palette kColourBlindColours = {{
+    {232, 232, 232},  // all
+    {119, 170, 221},  // request
+    {68, 187, 153},   // task
+    {255, 170, 187},  // io
+    {153, 221, 255},  // work
+    {170, 170, 30},   // resource
+    {187, 204, 51},   // thread
+    {238, 221, 136},  // running
+    {176, 164, 192},  // waiting
+    {238, 136, 102},  // user stack
+    {190, 92, 92},    // kernel stack
+    {222, 222, 222},  // not sampled
+    {190, 190, 190},  // unknown
+}};
+
+// Red and blue differ for every eye.
+constexpr std::array<Colour, 2 * kMaxChange + 1> kChangeColours = {{
+    {67, 147, 195},
+    {116, 173, 209},
+    {158, 202, 225},
+    {209, 229, 240},
+    {240, 240, 240},
+    {253, 219, 199},
+    {252, 187, 161},
+    {246, 146, 118},
+    {232, 104, 84},
+}};
+
+constexpr std::array<uint32_t, kMaxChange + 1> kChangePercent = {0, 2, 10, 25, 50};
+
+void AppendColour(const Colour& colour, std::string* out) {
+  *out += '#';
+  for (const uint8_t part : {colour.red, colour.green, colour.blue}) {
+    for (const int shift : {4, 0}) *out += "0123456789abcdef"[(part >> shift) & 15];
+  }
+}
+
+}  // namespace
+
+Colour KindColour(FlamePalette palette, FrameKind kind, uint32_t shade) {
+  const Palette& colours =
+      palette == FlamePalette::kDefault ? kDefaultColours : kColourBlindColours;
+  const Colour& base = colours[static_cast<size_t>(kind)];
+  // Each shade is a tenth of the way from the one before to white.
+  const auto lighter = [shade](uint8_t part) {
+    return static_cast<uint8_t>(part + (255U - part) * std::min(shade, kFlameShades - 1) / 10);
+  };
+  return {lighter(base.red), lighter(base.green), lighter(base.blue)};
+}
+
+int ChangeOf(uint64_t amount, uint64_t before) {
+  const uint64_t larger = std::max(amount, before);
+  if (larger == 0) return 0;
+  const uint64_t change = amount > before ? amount - before : before - amount;
+  const uint64_t percent = MultiplyDivide(change, 100, 0, larger);
+  int step = 0;
+  while (step < kMaxChange && percent >= ChangePercent(step + 1)) ++step;
+  return amount > before ? step : -step;
+}
+
+uint32_t ChangePercent(int step) { return kChangePercent[static_cast<size_t>(step)]; }
+
+Colour ChangeColour(int step) { return kChangeColours[static_cast<size_t>(step + kMaxChange)]; }
+
+void AppendColourRules(FlamePalette palette, bool differential, std::string* out) {
+  for (size_t kind = 0; kind < kFrameKindCount; ++kind) {
+    for (uint32_t shade = 0; shade < kFlameShades; ++shade) {
+      *out += ".k";
+      AppendUnsigned(kind, out);
+      *out += static_cast<char>('a' + shade);
+      *out += "{fill:";
+      AppendColour(KindColour(palette, static_cast<FrameKind>(kind), shade), out);
+      *out += "}";
+    }
+    *out += '\n';
+  }
+  if (!differential) return;
+  for (int step = -kMaxChange; step <= kMaxChange; ++step) {
+    *out += ".d";
+    AppendSigned(step, out);
+    *out += "{fill:";
+    AppendColour(ChangeColour(step), out);
+    *out += '}';
+  }
+  *out += '\n';
+}
+
+}  // namespace cprof
