@@ -159,7 +159,7 @@ TEST(FlameSvg, TinyShareDoesNotBecomeMarkup) {
   tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "large"), 1'000'000'000);
   // Each far below a hundredth of a percent, but as wide as is asked for.
   for (int i = 0; i < 400; ++i) {
-    tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "tiny" + std::to_string(i)), 60'000);
+    tree.Add(tree.Child(FoldTree::kRoot, FrameKind::kRequest, "tiny" + std::to_string(i)), 40'000);
   }
   std::string text;
   const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
