@@ -83,6 +83,27 @@ uint64_t Coverage::DurationNs() const {
   return end_ns > header_.t0_ns ? end_ns - header_.t0_ns : 0;
 }
 
+Coverage::Lost Coverage::LostInAll() const {
+  Lost lost;
+  lost.breaks = other_breaks_;
+  lost.countable = other_breaks_ == 0;
+  for (const auto& [key, losses] : losses_) {
+    (void)key;
+    lost.breaks += losses.breaks;
+    lost.events += losses.total;
+    lost.countable = lost.countable && losses.countable;
+  }
+  return lost;
+}
+
+std::vector<std::string> Coverage::UnavailableHooks() const {
+  std::vector<std::string> hooks;
+  for (const auto& attribute : header_.attributes) {
+    if (IsUnavailableHook(attribute)) hooks.push_back(attribute.first.substr(kHookPrefix.size()));
+  }
+  return hooks;
+}
+
 void Coverage::AppendText(std::string* out) const {
   AppendName("recorded", out);
   AppendDuration(DurationNs(), out);
@@ -308,10 +329,7 @@ void Coverage::WriteLossesJson(JsonWriter* json) const {
   json->Field("other_breaks", other_breaks_);
   json->Key("hooks_unavailable");
   json->BeginArray();
-  for (const auto& attribute : header_.attributes) {
-    if (!IsUnavailableHook(attribute)) continue;
-    json->Text(std::string_view(attribute.first).substr(kHookPrefix.size()));
-  }
+  for (const std::string& hook : UnavailableHooks()) json->Text(hook);
   json->EndArray();
   json->Field("clean_end", read_.clean_end);
   json->Key("damage");

@@ -31,6 +31,19 @@ class Coverage {
   void SetFinal(uint64_t final_ns) { final_ns_ = final_ns; }
 
   const SessionHeader& header() const { return header_; }
+  const GraphSummary& summary() const { return summary_; }
+  const ReadSummary& read() const { return read_; }
+  // From arming to the end of the recording.
+  uint64_t DurationNs() const;
+  // Everything that was lost, of all streams.
+  struct Lost {
+    uint64_t breaks = 0;
+    uint64_t events = 0;    // of the breaks that can be counted
+    bool countable = true;  // all can
+  };
+  Lost LostInAll() const;
+  // Names of the hooks that this kernel did not have, sorted.
+  std::vector<std::string> UnavailableHooks() const;
 
   // Lines that begin with '#'.
   void AppendText(std::string* out) const;
@@ -50,7 +63,6 @@ class Coverage {
   };
 
   std::string StreamText(StreamId stream) const;
-  uint64_t DurationNs() const;
   void AppendCounts(std::string* out) const;
   void AppendBreaks(std::string* out) const;
   void AppendHooks(std::string* out) const;

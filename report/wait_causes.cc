@@ -13,10 +13,6 @@
 namespace cprof {
 namespace {
 
-bool IsWaiting(WallState state) {
-  return state != WallState::kRunning && state != WallState::kInChild;
-}
-
 // "resource" for a lock, too: the application said which.
 bool IsHeld(WallState state) { return state == WallState::kLock || state == WallState::kResource; }
 
@@ -130,7 +126,7 @@ void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
   WaitWalk{ledger, visit, cause, span.peer}.Explain(request, span, span.from_ns, span.to_ns, 0);
 }
 
-size_t WaitCauses::Hash::operator()(const WaitCause& cause) const noexcept {
+size_t WaitCauseHash::operator()(const WaitCause& cause) const noexcept {
   uint64_t hash = static_cast<uint64_t>(cause.state) | uint64_t{cause.holder_known} << 8 |
                   static_cast<uint64_t>(cause.holder_state) << 16;
   for (const Label* label : {&cause.waiter, &cause.peer, &cause.holder, &cause.holder_peer}) {
@@ -139,7 +135,11 @@ size_t WaitCauses::Hash::operator()(const WaitCause& cause) const noexcept {
   return hash ^ (hash >> 32);
 }
 
-void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out) {
+bool IsWaiting(WallState state) {
+  return state != WallState::kRunning && state != WallState::kInChild;
+}
+
+void AppendWaitedFor(const WaitCause& cause, const StringTable& strings, std::string* out) {
   switch (cause.state) {
     case WallState::kRunnable: *out += "a CPU"; return;
     case WallState::kQueued: AppendTaker(cause.peer, strings, out); return;
@@ -154,12 +154,28 @@ void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::st
   } else {
     *out += WallStateName(cause.state);
   }
+}
+
+void AppendHolder(const WaitCause& cause, const StringTable& strings, std::string* out) {
+  switch (cause.state) {
+    case WallState::kRunnable:
+    case WallState::kQueued:
+    case WallState::kRuntimeQueued:
+    case WallState::kKernelWork:
+    case WallState::kUnknown: return;
+    default: break;
+  }
   if (!cause.holder.known || cause.holder == cause.peer) return;
   *out += IsHeld(cause.state) ? ", held by " : ", by ";
   AppendLabel(cause.holder, strings, out);
   if (!cause.holder_known) return;
   *out += " while it ";
   AppendDoing(cause.holder_state, cause.holder_peer, strings, out);
+}
+
+void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out) {
+  AppendWaitedFor(cause, strings, out);
+  AppendHolder(cause, strings, out);
 }
 
 void WaitCauses::Total::Add(const Total& more) {

@@ -26,10 +26,19 @@ struct WaitCause {
   Label holder_peer;  // what the holder waited for itself
   friend bool operator==(const WaitCause&, const WaitCause&) = default;
 };
+struct WaitCauseHash {
+  size_t operator()(const WaitCause& cause) const noexcept;
+};
 
 // One sentence for people: "resource cache/shard-3, held by request GET-cold while it waited for io
 // READ". Names raw.
 void AppendWaitCause(const WaitCause& cause, const StringTable& strings, std::string* out);
+// Its two halves: what was waited for, and who held it: ", held by ..." or nothing.
+void AppendWaitedFor(const WaitCause& cause, const StringTable& strings, std::string* out);
+void AppendHolder(const WaitCause& cause, const StringTable& strings, std::string* out);
+
+// Whether a state is a wait: anything but running and being inside of a nested request.
+bool IsWaiting(WallState state);
 
 // Calls visit(cause, from_ns, to_ns) for each piece of a wait: it is cut where what the holder did
 // changes. A holder that meanwhile waited for the same resource itself did not hold it yet: then
@@ -57,9 +66,6 @@ class WaitCauses {
   void AppendHeadline(const StringTable& strings, uint64_t wall_ns, std::string* out) const;
 
  private:
-  struct Hash {
-    size_t operator()(const WaitCause& cause) const noexcept;
-  };
   struct Total {
     uint64_t total_ns = 0;
     uint64_t waits = 0;
@@ -84,7 +90,7 @@ class WaitCauses {
     void Add(const FoldedTotal& more);
   };
   struct Row;
-  using FoldedTotals = std::unordered_map<WaitCause, FoldedTotal, Hash>;
+  using FoldedTotals = std::unordered_map<WaitCause, FoldedTotal, WaitCauseHash>;
 
   static void AppendFolded(const WaitCause& cause, const FoldedTotal& folded,
                            const StringTable& strings, std::string* out);
@@ -92,7 +98,7 @@ class WaitCauses {
                                std::string* out);
   static Table MakeRowTable(std::vector<Row> rows, size_t limit, uint64_t wall_ns);
 
-  std::unordered_map<WaitCause, Total, Hash> causes_;
+  std::unordered_map<WaitCause, Total, WaitCauseHash> causes_;
   FoldedTotals folded_;
   Total other_;
   FoldedTotal other_folded_;
