@@ -28,6 +28,9 @@ constexpr Subcommand kSubcommands[] = {
 #ifdef CPROF_HAS_FLAME
     {"flame", "draw a flame graph as SVG", SetupFlame},
 #endif
+#ifdef CPROF_HAS_DIFF
+    {"diff", "what changed between two recordings, and why", SetupDiff},
+#endif
 };
 
 // Names a word that stands where none may.

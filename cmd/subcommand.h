@@ -30,6 +30,7 @@ std::function<int()> SetupReport(CLI::App& app);
 std::function<int()> SetupGraph(CLI::App& app);
 std::function<int()> SetupScript(CLI::App& app);
 std::function<int()> SetupFlame(CLI::App& app);
+std::function<int()> SetupDiff(CLI::App& app);
 
 }  // namespace cprof
 

@@ -104,11 +104,12 @@ double UnknownPercent(const DiffProfile& profile) {
   return 100 * static_cast<double>(profile.unknown_ns) / static_cast<double>(profile.wall_ns);
 }
 
-// The recordings' own words about what was let in.
+// The recordings' own words about what was let in; which process it was is another in each.
 std::vector<std::string> Filters(const DiffProfile& profile) {
   std::vector<std::string> filters;
   for (const auto& [name, value] : profile.coverage.header().attributes) {
-    if (name.starts_with("filter.")) filters.push_back(value);
+    if (!name.starts_with("filter.")) continue;
+    filters.push_back(value.starts_with("tgid ") ? "tgid ..." : value);
   }
   return filters;
 }

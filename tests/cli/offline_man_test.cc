@@ -4,7 +4,10 @@
 
 #include <cstdlib>
 #include <filesystem>
+#include <fstream>
 #include <regex>
+#include <set>
+#include <utility>
 
 #include "man_page.h"
 #include "run.h"
@@ -12,7 +15,7 @@
 namespace cprof::test {
 namespace {
 
-constexpr const char* kCommands[] = {"report", "graph", "flame", "script", "record"};
+constexpr const char* kCommands[] = {"report", "graph", "flame", "diff", "script", "record"};
 
 bool Records(const Example& example) {
   return example.command.find("cprof record") != std::string::npos;
@@ -30,6 +33,18 @@ Outcome RunShell(const std::string& command, const std::string& folder) {
   return RunProgram({"bash", "-c", "set -o pipefail\n" + command}, options);
 }
 
+// Two recordings that can be compared, under the names that the pages give them.
+void PutPair(const Folder& folder) {
+  for (const auto& [name, golden] : {std::pair("before.data", "contention.txt"),
+                                     std::pair("after.data", "contention_free.txt")}) {
+    std::ifstream from(std::string(CPROF_GOLDEN_FOLDER) + "/" + golden);
+    std::ofstream to(folder.File(name));
+    for (std::string line; std::getline(from, line);) {
+      if (!line.starts_with("!break")) to << line << '\n';
+    }
+  }
+}
+
 TEST(OfflineMan, EveryExampleThatReadsWorks) {
   size_t ran = 0;
   for (const std::string& page : ManPages()) {
@@ -38,6 +53,8 @@ TEST(OfflineMan, EveryExampleThatReadsWorks) {
     const char* recording = page == "cprof-format.5" ? "format-1.cprof" : "contention.txt";
     std::filesystem::copy_file(std::string(CPROF_GOLDEN_FOLDER) + "/" + recording,
                                folder.File("cprof.data"));
+    PutPair(folder);
+    const std::set<std::string> given = {"cprof.data", "before.data", "after.data"};
     for (const Example& example : ManExamples(page)) {
       if (Records(example)) continue;
       ++ran;
@@ -46,7 +63,7 @@ TEST(OfflineMan, EveryExampleThatReadsWorks) {
       // A result, or a file with one.
       bool written = !outcome.out.empty();
       for (const auto& entry : std::filesystem::directory_iterator(folder.path())) {
-        written |= entry.path().filename() != "cprof.data" && entry.file_size() > 0;
+        written |= !given.contains(entry.path().filename()) && entry.file_size() > 0;
       }
       EXPECT_TRUE(written) << page << ": " << example.command;
       if (!example.output.empty()) {

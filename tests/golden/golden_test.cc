@@ -10,6 +10,7 @@
 
 #include "format/writer.h"
 #include "report/pipeline.h"
+#include "report/render_diff.h"
 #include "report/render_flame.h"
 #include "report/render_graph.h"
 #include "report/render_report.h"
@@ -157,6 +158,26 @@ TEST_P(Golden, StatesOfEveryRequestAddUpToItsWall) {
     ++rows;
   }
   EXPECT_GT(rows, 0);
+}
+
+DiffProfile ProfileOf(const std::string& name) {
+  StringTable strings;
+  const auto sink = MakeProfileSink(strings);
+  const auto source = MakeStringSource(ReadFile(kFolder + "/" + name + ".txt"));
+  const Result<ReadSummary> read = RunPipeline(*source, strings, {}, *sink);
+  EXPECT_TRUE(read) << read.error().message;
+  return sink->Finish(read ? *read : ReadSummary{});
+}
+
+TEST(GoldenDiff, TextAndJson) {
+  const DiffProfile a = ProfileOf("contention");
+  const DiffProfile b = ProfileOf("contention_free");
+  const DiffView view{"contention", "contention_free", &a, &b, ConcernsOf(a, b), Compare(a, b)};
+  std::string text, json;
+  AppendDiffText(view, &text);
+  AppendDiffJson(view, &json);
+  Compare("contention.diff.text", text);
+  Compare("contention.diff.json", json);
 }
 
 INSTANTIATE_TEST_SUITE_P(Recordings, Golden, testing::Values("contention"),

@@ -1,0 +1,106 @@
+// `cprof diff`: what changed between two recordings.
+#include <memory>
+#include <string>
+
+#include "cmd/input.h"
+#include "cmd/output.h"
+#include "cmd/subcommand.h"
+#include "report/pipeline.h"
+#include "report/render_diff.h"
+#include "report/text_output.h"
+
+namespace cprof {
+namespace {
+
+struct Words {
+  std::string a, b;
+  std::string format = "text";
+  size_t limit = 12;
+  bool force = false;
+  bool wake_idle = false;
+  bool no_inferred = false;
+};
+
+// One side, read; the input stays for messages.
+struct Side {
+  Input input;
+  DiffProfile profile;
+};
+
+bool ReadSide(const std::string& path, const Words& words, Side* side) {
+  Result<Input> input = OpenInput(path);
+  if (!input) {
+    PrintError(input.error());
+    return false;
+  }
+  side->input = std::move(*input);
+  StringTable strings;
+  const auto sink = MakeProfileSink(strings);
+  PipelineOptions options;
+  options.attribute.wake_idle = words.wake_idle;
+  options.join.allow_inferred = !words.no_inferred;
+  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, options, *sink);
+  if (!read) {
+    PrintInputError(side->input, read.error());
+    return false;
+  }
+  PrintLosses(side->input, *read);
+  side->profile = sink->Finish(*read);
+  return true;
+}
+
+int Run(const Words& words) {
+  if (words.a == "-" && words.b == "-") {
+    PrintError({"standard input cannot be both recordings", "name a file for one of them"});
+    return kExitUsage;
+  }
+  Side a, b;
+  if (!ReadSide(words.a, words, &a) || !ReadSide(words.b, words, &b)) return kExitFailure;
+  DiffView view;
+  view.name_a = a.input.name;
+  view.name_b = b.input.name;
+  view.a = &a.profile;
+  view.b = &b.profile;
+  view.limit = words.limit;
+  view.concerns = ConcernsOf(a.profile, b.profile);
+  if (!words.force && !view.concerns.empty() && view.concerns.front().grave) {
+    PrintError({"A (" + view.name_a + ") and B (" + view.name_b +
+                    ") cannot be compared fairly: " + view.concerns.front().text,
+                "record both in the same way, or compare them all the same with --force"});
+    return kExitFailure;
+  }
+  view.comparison = Compare(a.profile, b.profile);
+  Result<std::unique_ptr<Output>> output = Output::Open("-", a.input);
+  if (!output) {
+    PrintError(output.error());
+    return kExitFailure;
+  }
+  TextOutput out((*output)->sink());
+  if (words.format == "json") {
+    AppendDiffJson(view, &out.text());
+  } else {
+    AppendDiffText(view, &out.text());
+  }
+  return FinishOutput(**output, out.Finish(), kExitOk);
+}
+
+}  // namespace
+
+std::function<int()> SetupDiff(CLI::App& app) {
+  const auto words = std::make_shared<Words>();
+  app.add_option("A", words->a, "recording of before, '-' for standard input")->required();
+  app.add_option("B", words->b, "recording of after, '-' for standard input")->required();
+  app.add_option("--format", words->format, "text or json")
+      ->check(CLI::IsMember({"text", "json"}))
+      ->capture_default_str();
+  app.add_option("--limit", words->limit, "rows of each table beneath the first, as text")
+      ->check(CLI::Range(size_t{1}, size_t{1} << 20))
+      ->capture_default_str();
+  app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
+  app.add_flag("--wake-idle", words->wake_idle,
+               "infer that a thread woken from an idle wait works for its waker");
+  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
+  return [words] { return Run(*words); };
+}
+
+}  // namespace cprof
