@@ -18,8 +18,6 @@ struct Words {
   std::string output = "-";
   std::string format = "ndjson";
   std::string request;
-  bool wake_idle = false;
-  bool no_inferred = false;
 };
 
 int Run(const Words& words) {
@@ -51,10 +49,7 @@ int Run(const Words& words) {
   TextOutput out((*output)->sink());
   const auto renderer = words.format == "dot" ? MakeGraphDotRenderer(request, strings, out)
                                               : MakeGraphJsonRenderer(strings, out);
-  PipelineOptions options;
-  options.attribute.wake_idle = words.wake_idle;
-  options.join.allow_inferred = !words.no_inferred;
-  const Result<ReadSummary> read = RunPipeline(*input->source, strings, options, *renderer);
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *renderer);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;
@@ -82,9 +77,6 @@ std::function<int()> SetupGraph(CLI::App& app) {
       ->capture_default_str();
   app.add_option("--request", words->request, "with dot: only what belongs to this request's id")
       ->check(IsNotEmpty);
-  app.add_flag("--wake-idle", words->wake_idle,
-               "infer that a thread woken from an idle wait works for its waker");
-  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
   return [words] { return Run(*words); };
 }
 

@@ -17,8 +17,6 @@ struct Words {
   std::string format = "text";
   std::string request;
   bool header = false;
-  bool wake_idle = false;
-  bool no_inferred = false;
 };
 
 ReportOptions OptionsOf(const Words& words) {
@@ -51,10 +49,7 @@ int Run(const Words& words) {
   StringTable strings;
   TextOutput out((*output)->sink());
   const auto renderer = MakeReportRenderer(OptionsOf(words), strings, out);
-  PipelineOptions options;
-  options.attribute.wake_idle = words.wake_idle;
-  options.join.allow_inferred = !words.no_inferred;
-  const Result<ReadSummary> read = RunPipeline(*input->source, strings, options, *renderer);
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *renderer);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;
@@ -85,9 +80,6 @@ std::function<int()> SetupReport(CLI::App& app) {
       ->check(CLI::IsMember({"text", "json", "csv"}))
       ->capture_default_str();
   app.add_flag("--header", words->header, "print the facts of the session first");
-  app.add_flag("--wake-idle", words->wake_idle,
-               "infer that a thread woken from an idle wait works for its waker");
-  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
   return [words] { return Run(*words); };
 }
 

@@ -60,7 +60,7 @@ const char* BreakReasonName(BreakReason reason);
 // header, a missing chunk or a torn tail took may have come from any of them.
 inline constexpr StreamId kEveryStream = 0xffffffffU;
 
-// Events of one stream that were lost (MODEL section 3, rule 3).
+// Events of one stream that were lost; cprof-causality(7) says what that makes of joins.
 struct Break {
   StreamId stream = 0;  // or kEveryStream
   BreakReason reason = BreakReason::kRingFull;

@@ -169,8 +169,7 @@ void AttributePass::OnSummary(const GraphSummary& summary) {
 
 }  // namespace
 
-std::unique_ptr<GraphSink> MakeAttributePass(const AttributeOptions& /*options*/, GraphSink& next) {
-  // No adapter names a wait site idle yet, so the optional wake_idle rule has nothing to bind.
+std::unique_ptr<GraphSink> MakeAttributePass(GraphSink& next) {
   return std::make_unique<AttributePass>(next);
 }
 

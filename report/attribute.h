@@ -8,13 +8,9 @@
 
 namespace cprof {
 
-struct AttributeOptions {
-  bool wake_idle = false;  // MODEL section 4: the optional inferred rule
-};
-
 // A GraphSink between joiner and renderer: passes everything on to `next`, and adds OnOwner,
 // OnState, OnCost, OnRequestEnd. Keeps what live requests need.
-std::unique_ptr<GraphSink> MakeAttributePass(const AttributeOptions& options, GraphSink& next);
+std::unique_ptr<GraphSink> MakeAttributePass(GraphSink& next);
 
 }  // namespace cprof
 

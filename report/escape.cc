@@ -3,51 +3,12 @@
 
 #include <cstdint>
 
+#include "report/utf8.h"
+
 namespace cprof {
 namespace {
 
 constexpr char kHexDigits[] = "0123456789abcdef";
-
-struct CodePoint {
-  char32_t value = 0;
-  size_t size = 0;  // bytes; 0: the first byte begins no valid UTF-8
-};
-
-constexpr bool IsContinuation(uint8_t byte) { return (byte & 0xc0) == 0x80; }
-
-// Strict: no overlong forms, no surrogates, nothing above U+10FFFF.
-CodePoint DecodeFirst(std::string_view text) {
-  const auto at = [&](size_t i) { return static_cast<uint8_t>(text[i]); };
-  const uint8_t first = at(0);
-  if (first < 0x80) return {first, 1};
-  size_t size = 0;
-  char32_t value = 0;
-  char32_t least = 0;
-  if ((first & 0xe0) == 0xc0) {
-    size = 2, value = first & 0x1fU, least = 0x80;
-  } else if ((first & 0xf0) == 0xe0) {
-    size = 3, value = first & 0x0fU, least = 0x800;
-  } else if ((first & 0xf8) == 0xf0) {
-    size = 4, value = first & 0x07U, least = 0x10000;
-  } else {
-    return {};
-  }
-  if (text.size() < size) return {};
-  for (size_t i = 1; i < size; ++i) {
-    if (!IsContinuation(at(i))) return {};
-    value = (value << 6) | (at(i) & 0x3fU);
-  }
-  if (value < least || value > 0x10ffff || (value >= 0xd800 && value <= 0xdfff)) return {};
-  return {value, size};
-}
-
-// Characters that could act on a terminal or show text as something else than it is.
-constexpr bool IsHarmful(char32_t c) {
-  return c < 0x20 || (c >= 0x7f && c <= 0x9f) || c == 0xad || c == 0x61c || c == 0x180e ||
-         (c >= 0x200b && c <= 0x200f) || (c >= 0x2028 && c <= 0x202e) ||
-         (c >= 0x2060 && c <= 0x206f) || c == 0xfeff || (c >= 0xfff9 && c <= 0xfffb) ||
-         (c >= 0xe0000 && c <= 0xe0fff);
-}
 
 constexpr bool IsPlainAscii(char c) { return c >= 0x20 && c < 0x7f && c != '\\'; }
 
@@ -77,9 +38,9 @@ void ForEachPrintablePiece(std::string_view text, Emit emit) {
       text.remove_prefix(plain);
       continue;
     }
-    const CodePoint point = DecodeFirst(text);
+    const CodePoint point = DecodeFirstCharacter(text);
     const size_t size = point.size == 0 ? 1 : point.size;
-    if (point.size == 0 || IsHarmful(point.value) || point.value == '\\') {
+    if (point.size == 0 || IsHarmfulCharacter(point.value) || point.value == '\\') {
       escaped.clear();
       AppendBytesEscaped(text.substr(0, size), &escaped);
       emit(std::string_view(escaped));
@@ -104,13 +65,13 @@ void AppendJsonString(std::string_view text, std::string* out) {
     *out += text.substr(0, plain);
     text.remove_prefix(plain);
     if (text.empty()) break;
-    const CodePoint point = DecodeFirst(text);
+    const CodePoint point = DecodeFirstCharacter(text);
     if (point.size == 0) {
       *out += "\\ufffd";
     } else if (point.value == '"' || point.value == '\\') {
       *out += '\\';
       *out += static_cast<char>(point.value);
-    } else if (!IsHarmful(point.value)) {
+    } else if (!IsHarmfulCharacter(point.value)) {
       *out += text.substr(0, point.size);
     } else if (point.value >= 0x10000) {
       const uint32_t offset = static_cast<uint32_t>(point.value) - 0x10000;
@@ -182,7 +143,7 @@ void AppendFoldedFrame(std::string_view text, std::string* out) {
 
 size_t PrintableWidth(std::string_view text) {
   size_t width = 0;
-  for (const char c : text) width += IsContinuation(static_cast<uint8_t>(c)) ? 0 : 1;
+  for (const char c : text) width += IsUtf8Continuation(static_cast<uint8_t>(c)) ? 0 : 1;
   return width;
 }
 

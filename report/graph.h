@@ -213,7 +213,7 @@ struct Owner {
   const char* rule = nullptr;
 };
 
-// MODEL section 4, wall time. Every instant of a request has exactly one.
+// Where the wall time of a request goes. Every instant of a request has exactly one.
 enum class WallState : uint8_t {
   kRunning,
   kRunnable,

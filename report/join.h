@@ -11,7 +11,6 @@
 namespace cprof {
 
 struct JoinOptions {
-  bool allow_inferred = true;
   // For tests only: a joiner with a known mistake, to show that the accounts notice it.
   enum class PlantedBug : uint8_t {
     kNone,

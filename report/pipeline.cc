@@ -16,7 +16,7 @@ class PassLine : public RecordingVisitor {
       : strings_(strings),
         options_(options),
         sink_(sink),
-        attribute_(MakeAttributePass(options.attribute, sink)) {}
+        attribute_(MakeAttributePass(sink)) {}
 
   void OnHeader(const SessionHeader& header) override {
     sink_.OnHeader(header);

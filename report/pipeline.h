@@ -21,7 +21,6 @@ class ReportSink : public GraphSink {
 
 struct PipelineOptions {
   JoinOptions join;
-  AttributeOptions attribute;
 };
 
 // Runs the whole line over a recording (binary, or the text of `cprof script`). Streaming.

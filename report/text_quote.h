@@ -9,8 +9,8 @@
 namespace cprof {
 
 // Appends text without quotation marks: printable characters as they are (UTF-8 included),
-// quotation mark and backslash with a backslash before them, every other byte as \xNN. Control
-// characters, malformed UTF-8 and marks that reverse the direction of writing never come out.
+// quotation mark and backslash with a backslash before them, every other byte as \xNN. Malformed
+// UTF-8 and what IsHarmfulCharacter() names never come out.
 void AppendEscaped(std::string_view text, std::string* out);
 
 // The same between quotation marks.

@@ -1,4 +1,5 @@
-// MODEL.md section 3 rule 3, applied anew to the texts that cprof prints: no code of report/.
+// What cprof-causality(7) says of breaks, applied anew to the texts that cprof prints: no code of
+// report/ is in it.
 #ifndef CPROF_TESTS_ACCOUNTS_LOSS_RULES_H_
 #define CPROF_TESTS_ACCOUNTS_LOSS_RULES_H_
 

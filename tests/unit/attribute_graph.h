@@ -37,7 +37,7 @@ inline constexpr uint8_t kOpRecv = 27;
 
 class TinyGraph {
  public:
-  TinyGraph() : pass_(MakeAttributePass({}, told)), bindings(*pass_) {}
+  TinyGraph() : pass_(MakeAttributePass(told)), bindings(*pass_) {}
 
   NodeId Thread() { return Add(NodeKind::kThread, 0, 0); }
   NodeId Request(uint64_t begin_ns, NodeId thread = 0) {
