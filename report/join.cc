@@ -176,6 +176,7 @@ void Joiner::Finish() {
   }
   CPROF_CHECK(context.OpenHalves() == 0);
   context.sink_.OnFinal(end_ns);
+  context.EndInterrupts(end_ns);
   context.sink_.OnSummary(context.summary_);
 }
 

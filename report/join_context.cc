@@ -120,8 +120,19 @@ NodeId JoinContext::CauseOf(const Event& event, NodeId* thread_node) {
     node.scope = {Scope::Kind::kCpu, cpu, static_cast<uint32_t>(level), 0};
     node.born_ns = event.time_ns;
     id = AddNode(&node);
+    interrupts_.push_back(node);
   }
   return id;
+}
+
+// They never die, but whoever draws the graph must have met them.
+void JoinContext::EndInterrupts(uint64_t end_ns) {
+  for (Node& node : interrupts_) {
+    node.died_ns = end_ns;
+    node.end = NodeEnd::kOpen;
+    EndNode(node);
+  }
+  interrupts_.clear();
 }
 
 void JoinContext::RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd end) {

@@ -126,6 +126,8 @@ class JoinContext {
   // task, an interrupt node of that CPU. *thread_node: the executing thread's node, 0 for
   // interrupts.
   NodeId CauseOf(const Event& event, NodeId* thread_node);
+  // Tells the end of sight of every interrupt that was a cause.
+  void EndInterrupts(uint64_t end_ns);
   // Ends the thread's node and removes its record.
   void RemoveThread(ThreadRecord& thread, uint64_t time_ns, NodeEnd end);
   // Whether the recording holds the thread's own events; see followed in ThreadRecord.
@@ -192,6 +194,7 @@ class JoinContext {
   std::vector<ThreadKey> stale_threads_;
   std::array<ThreadRecord*, 64> last_on_stream_{};      // a cache: who executed last, by stream
   std::vector<std::array<NodeId, 5>> interrupt_nodes_;  // by cpu and level
+  std::vector<Node> interrupts_;                        // the same, in order of first sight
   std::vector<std::unique_ptr<JoinAdapter>> adapters_;  // by Adapter
   std::vector<JoinAdapter*> io_watchers_;
   uint32_t watched_threads_ = 0;

@@ -76,6 +76,7 @@ class SchedAdapter : public JoinAdapter {
   void AddWakeOrphan(EventRef event, uint64_t time_ns, NodeId wakee, NodeId waker,
                      OrphanReason reason, std::string proof);
   void DropWake(ThreadRecord& thread, OrphanReason reason, std::string proof);
+  void DropUnseen(ThreadRecord& thread, const Event& event);
 
   JoinContext& context_;
   const VerbSet waking_ = MakeVerbSet(kWakingVerbs);
@@ -216,9 +217,28 @@ void SchedAdapter::KnowBefore(ThreadRecord& thread, ThreadState state, StreamId 
   thread.since_ns = std::max(thread.since_ns, context_.gate_ns);
 }
 
+// A thread that was woken goes away, and nobody saw it come: the waking has ended a block that is
+// over, so it must not wait for the next switch-in.
+void SchedAdapter::DropUnseen(ThreadRecord& thread, const Event& event) {
+  const PendingWake& wake = thread.wake;
+  if (!wake.present || wake.on_run_queue || thread.state == ThreadState::kRunning) return;
+  const Loss loss =
+      context_.breaks().Lost(wake.time_ns, event.time_ns, switch_, SignatureOf(thread.key));
+  if (loss.any) {
+    DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
+  } else if (context_.cpus_left_out()) {
+    DropWake(thread, OrphanReason::kFiltered, "not all CPUs are recorded");
+  } else {
+    DropWake(thread, OrphanReason::kHookUnavailable,
+             "no switch-in was told before the switch-out " +
+                 JoinContext::EventName({event.stream, event.sequence}));
+  }
+}
+
 void SchedAdapter::SwitchOut(ThreadRecord& thread, const Event& event) {
   context_.NodeOf(thread);
   const uint64_t now_ns = event.time_ns;
+  DropUnseen(thread, event);
   KnowBefore(thread, ThreadState::kRunning, event.stream);
   if (thread.state == ThreadState::kRunning && thread.stream == event.stream) {
     Tell(thread, ThreadState::kRunning, thread.since_ns, now_ns);
