@@ -139,7 +139,10 @@ struct OracleHeader {
   uint32_t record_size = sizeof(OracleRecord);
   uint32_t tgid = 0;
   uint64_t capacity = 0;  // records the file has room for; unused ones are Truth::kNone
-  uint64_t reserved[7] = {};
+  // While it is written, by several processes where a workload forks.
+  uint64_t next_record = 0;
+  uint64_t next_id = 1;
+  uint64_t reserved[5] = {};
 };
 static_assert(sizeof(OracleHeader) == sizeof(OracleRecord));
 

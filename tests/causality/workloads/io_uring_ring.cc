@@ -3,13 +3,14 @@
 
 #include <dirent.h>
 #include <sched.h>
-#include <sys/syscall.h>
 #include <unistd.h>
 
 #include <cstdio>
 #include <cstdlib>
 #include <cstring>
 #include <memory>
+
+#include "tests/causality/workloads/oracle_writer.h"
 
 #ifndef IORING_SETUP_SINGLE_ISSUER
 #define IORING_SETUP_SINGLE_ISSUER (1U << 12)
@@ -19,12 +20,6 @@
 #endif
 
 namespace cprof::causality {
-namespace {
-
-uint32_t OwnTid() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
-
-}  // namespace
-
 std::optional<RingMode> FindRingMode(std::string_view name) {
   if (name == "plain") return RingMode::kPlain;
   if (name == "coop") return RingMode::kCooperative;

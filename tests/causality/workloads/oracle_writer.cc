@@ -7,6 +7,7 @@
 #include <time.h>
 #include <unistd.h>
 
+#include <atomic>
 #include <cerrno>
 #include <cstring>
 
@@ -18,44 +19,76 @@ uint64_t NowNs() {
   return static_cast<uint64_t>(now.tv_sec) * 1000000000ULL + static_cast<uint64_t>(now.tv_nsec);
 }
 
+uint32_t OwnTid() { return static_cast<uint32_t>(syscall(SYS_gettid)); }
+
 OracleFile::~OracleFile() {
-  if (records_ != nullptr) munmap(records_ - 1, (capacity_ + 1) * sizeof(OracleRecord));
+  if (header_ == nullptr) return;
+  const size_t size_bytes = (capacity_ + 1) * sizeof(OracleRecord);
+  const bool is_creator = fd_ >= 0 && creator_ == static_cast<uint32_t>(getpid());
+  uint64_t used = 0;
+  if (is_creator) header_->capacity = used = header_->next_record;
+  munmap(header_, size_bytes);
+  if (is_creator) {
+    CPROF_CHECK(ftruncate(fd_, static_cast<off_t>((used + 1) * sizeof(OracleRecord))) == 0);
+  }
+  if (fd_ >= 0) close(fd_);
 }
 
 Result<void> OracleFile::Create(const std::string& path, uint64_t capacity) {
   unlink(path.c_str());
   const int fd = open(path.c_str(), O_RDWR | O_CREAT | O_EXCL | O_CLOEXEC, 0600);
   if (fd < 0) return Error{"cannot create " + path + ": " + std::strerror(errno), ""};
-  const size_t size_bytes = (capacity + 1) * sizeof(OracleRecord);
-  void* memory = MAP_FAILED;
-  if (ftruncate(fd, static_cast<off_t>(size_bytes)) == 0) {
-    memory = mmap(nullptr, size_bytes, PROT_READ | PROT_WRITE, MAP_SHARED, fd, 0);
+  fd_ = fd;
+  if (ftruncate(fd, static_cast<off_t>((capacity + 1) * sizeof(OracleRecord))) != 0) {
+    return Error{"cannot size " + path + ": " + std::strerror(errno), ""};
   }
-  const int reason = errno;
-  close(fd);
-  if (memory == MAP_FAILED) return Error{"cannot map " + path + ": " + std::strerror(reason), ""};
+  CPROF_RETURN_IF_ERROR(Map(fd, path, capacity));
+  *header_ = OracleHeader{};
+  header_->tgid = creator_ = static_cast<uint32_t>(getpid());
+  header_->capacity = capacity;
+  return {};
+}
+
+Result<void> OracleFile::Join(const std::string& path) {
+  const int fd = open(path.c_str(), O_RDWR | O_CLOEXEC);
+  if (fd < 0) return Error{"cannot open " + path + ": " + std::strerror(errno), ""};
   OracleHeader header;
-  header.tgid = static_cast<uint32_t>(getpid());
-  header.capacity = capacity;
-  std::memcpy(memory, &header, sizeof(header));
-  records_ = static_cast<OracleRecord*>(memory) + 1;
+  Result<void> mapped = Error{path + " is not an oracle log", ""};
+  if (pread(fd, &header, sizeof(header), 0) == sizeof(header) &&
+      std::memcmp(header.magic, OracleHeader{}.magic, sizeof(header.magic)) == 0) {
+    mapped = Map(fd, path, header.capacity);
+  }
+  close(fd);
+  return mapped;
+}
+
+Result<void> OracleFile::Map(int fd, const std::string& path, uint64_t capacity) {
+  void* memory = mmap(nullptr, (capacity + 1) * sizeof(OracleRecord), PROT_READ | PROT_WRITE,
+                      MAP_SHARED, fd, 0);
+  if (memory == MAP_FAILED) return Error{"cannot map " + path + ": " + std::strerror(errno), ""};
+  header_ = static_cast<OracleHeader*>(memory);
   capacity_ = capacity;
   return {};
 }
 
 OracleRecord* OracleFile::Take(uint64_t count) {
-  const uint64_t first = next_.fetch_add(count, std::memory_order_relaxed);
+  const uint64_t first =
+      std::atomic_ref(header_->next_record).fetch_add(count, std::memory_order_relaxed);
   CPROF_CHECK(first + count <= capacity_);
-  return records_ + first;
+  return reinterpret_cast<OracleRecord*>(header_) + 1 + first;
 }
 
-OracleWriter::OracleWriter(OracleFile& file)
-    : file_(file), tid_(static_cast<uint32_t>(syscall(SYS_gettid))) {}
+uint64_t OracleFile::NewId() {
+  return std::atomic_ref(header_->next_id).fetch_add(1, std::memory_order_relaxed);
+}
+
+OracleWriter::OracleWriter(OracleFile& file, uint64_t block_count)
+    : file_(file), block_count_(block_count), tid_(OwnTid()) {}
 
 OracleRecord& OracleWriter::Add() {
   if (next_ == end_) {
-    next_ = file_.Take(kBlockCount);
-    end_ = next_ + kBlockCount;
+    next_ = file_.Take(block_count_);
+    end_ = next_ + block_count_;
   }
   next_->tid = tid_;
   return *next_++;

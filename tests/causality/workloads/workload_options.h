@@ -6,6 +6,7 @@
 #include <cstdlib>
 #include <functional>
 #include <map>
+#include <optional>
 #include <string>
 
 namespace cprof::causality {
@@ -53,6 +54,15 @@ class OptionReader {
   std::map<std::string, std::function<bool(const char*)>> with_value_;
   std::map<std::string, bool*> off_;
 };
+
+// The place of a word in a list of those that a switch takes.
+template <typename Words>
+std::optional<size_t> FindWord(const Words& words, const std::string& word) {
+  for (size_t i = 0; i < words.size(); ++i) {
+    if (word == words[i]) return i;
+  }
+  return std::nullopt;
+}
 
 }  // namespace cprof::causality
 
