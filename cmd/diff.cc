@@ -17,8 +17,6 @@ struct Words {
   std::string format = "text";
   size_t limit = 12;
   bool force = false;
-  bool wake_idle = false;
-  bool no_inferred = false;
 };
 
 // One side, read; the input stays for messages.
@@ -27,7 +25,7 @@ struct Side {
   DiffProfile profile;
 };
 
-bool ReadSide(const std::string& path, const Words& words, Side* side) {
+bool ReadSide(const std::string& path, Side* side) {
   Result<Input> input = OpenInput(path);
   if (!input) {
     PrintError(input.error());
@@ -36,10 +34,7 @@ bool ReadSide(const std::string& path, const Words& words, Side* side) {
   side->input = std::move(*input);
   StringTable strings;
   const auto sink = MakeProfileSink(strings);
-  PipelineOptions options;
-  options.attribute.wake_idle = words.wake_idle;
-  options.join.allow_inferred = !words.no_inferred;
-  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, options, *sink);
+  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, {}, *sink);
   if (!read) {
     PrintInputError(side->input, read.error());
     return false;
@@ -55,7 +50,7 @@ int Run(const Words& words) {
     return kExitUsage;
   }
   Side a, b;
-  if (!ReadSide(words.a, words, &a) || !ReadSide(words.b, words, &b)) return kExitFailure;
+  if (!ReadSide(words.a, &a) || !ReadSide(words.b, &b)) return kExitFailure;
   DiffView view;
   view.name_a = a.input.name;
   view.name_b = b.input.name;
@@ -97,9 +92,6 @@ std::function<int()> SetupDiff(CLI::App& app) {
       ->check(CLI::Range(size_t{1}, size_t{1} << 20))
       ->capture_default_str();
   app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
-  app.add_flag("--wake-idle", words->wake_idle,
-               "infer that a thread woken from an idle wait works for its waker");
-  app.add_flag("--no-inferred", words->no_inferred, "leave out every inferred edge");
   return [words] { return Run(*words); };
 }
 
