@@ -2,6 +2,7 @@
 #include "tests/causality/score/graph_text.h"
 
 #include <cstdlib>
+#include <limits>
 #include <nlohmann/json.hpp>
 
 namespace cprof::causality {
@@ -39,7 +40,7 @@ class Parser {
     const std::string kind = TextOf(json, "t");
     if (kind.empty()) return false;
     if (kind == "header") {
-      t0_ns_ = NumberOf(json, "t0_ns");
+      graph_.t0_ns = t0_ns_ = NumberOf(json, "t0_ns");
       has_header_ = true;
       return true;
     }
@@ -50,7 +51,8 @@ class Parser {
     if (kind == "binding") return Binding(json);
     if (kind == "owner") return Owner(json);
     if (kind == "state") return State(json);
-    if (kind == "break") ++graph_.breaks;
+    if (kind == "cost") return Cost(json);
+    if (kind == "break") return Break(json);
     if (kind == "summary") Summary(json);
     return true;
   }
@@ -113,8 +115,9 @@ class Parser {
   }
 
   bool Binding(const Json& json) {
-    GraphBinding binding{NumberOf(json, "thread"), NumberOf(json, "node"), Time(json, "from_ns"),
-                         Time(json, "to_ns"), TextOf(json, "confidence")};
+    GraphBinding binding{NumberOf(json, "thread"), NumberOf(json, "node"),
+                         Time(json, "from_ns"),    Time(json, "to_ns"),
+                         TextOf(json, "source"),   TextOf(json, "confidence")};
     const bool whole = binding.thread != 0 && binding.from_ns <= binding.to_ns;
     graph_.bindings.push_back(std::move(binding));
     return whole;
@@ -125,6 +128,7 @@ class Parser {
     owner.node = NumberOf(json, "node");
     owner.from_ns = Time(json, "from_ns");
     owner.to_ns = Time(json, "to_ns");
+    owner.source = TextOf(json, "source");
     owner.confidence = TextOf(json, "confidence");
     if (const auto found = json.find("requests"); found != json.end() && found->is_array()) {
       for (const Json& request : *found) {
@@ -144,6 +148,43 @@ class Parser {
     return whole;
   }
 
+  // A limit that is no number is none: a profiler that cannot say how sure it is, or that says
+  // "anything".
+  static double Amount(const Json& json, const char* name, double otherwise) {
+    const auto found = json.find(name);
+    return found != json.end() && found->is_number() ? found->get<double>() : otherwise;
+  }
+
+  bool Cost(const Json& json) {
+    GraphCost cost;
+    cost.request = NumberOf(json, "request");
+    cost.kind = TextOf(json, "kind");
+    cost.value = Amount(json, "value", 0);
+    cost.has_interval = json.contains("low") && json.contains("high");
+    cost.low = Amount(json, "low", -std::numeric_limits<double>::infinity());
+    cost.high = Amount(json, "high", std::numeric_limits<double>::infinity());
+    const bool whole = cost.request != 0 && !cost.kind.empty() && json.contains("value");
+    graph_.costs.push_back(std::move(cost));
+    return whole;
+  }
+
+  bool Break(const Json& json) {
+    GraphBreak lost;
+    lost.stream = TextOf(json, "stream");
+    lost.from_ns = Time(json, "from_ns");
+    lost.to_ns = Time(json, "to_ns");
+    lost.reason = TextOf(json, "reason");
+    if (const auto verbs = json.find("lost"); verbs != json.end() && verbs->is_object()) {
+      for (const auto& [verb, count] : verbs->items()) {
+        if (count.is_number_unsigned()) lost.lost_count += count.get<uint64_t>();
+      }
+    }
+    if (json.contains("total")) lost.lost_count = NumberOf(json, "total");
+    const bool whole = lost.from_ns <= lost.to_ns;
+    graph_.breaks.push_back(std::move(lost));
+    return whole;
+  }
+
   void Summary(const Json& json) {
     graph_.has_summary = true;
     for (const auto& [name, value] : json.items()) {
@@ -157,6 +198,10 @@ class Parser {
 };
 
 }  // namespace
+
+const std::string& ClassOf(const std::string& source, const std::string& confidence) {
+  return source == "inferred" ? source : confidence;
+}
 
 const GraphNode* Graph::Find(uint64_t id) const {
   const auto found = nodes.find(id);

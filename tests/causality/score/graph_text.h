@@ -42,18 +42,32 @@ struct GraphOrphan {
 
 struct GraphBinding {
   uint64_t thread = 0, node = 0, from_ns = 0, to_ns = 0;
-  std::string confidence;
+  std::string source, confidence;
 };
 
 struct GraphOwner {
   uint64_t node = 0, from_ns = 0, to_ns = 0;
   std::vector<uint64_t> requests;
-  std::string confidence;
+  std::string source, confidence;
 };
 
 struct GraphState {
   uint64_t request = 0, from_ns = 0, to_ns = 0;
   std::string state;
+};
+
+struct GraphCost {
+  uint64_t request = 0;
+  std::string kind;
+  double value = 0, low = 0, high = 0;
+  bool has_interval = false;
+};
+
+struct GraphBreak {
+  std::string stream;
+  uint64_t from_ns = 0, to_ns = 0;
+  uint64_t lost_count = 0;
+  std::string reason;
 };
 
 struct Graph {
@@ -63,8 +77,10 @@ struct Graph {
   std::vector<GraphBinding> bindings;
   std::vector<GraphOwner> owners;
   std::vector<GraphState> states;
+  std::vector<GraphCost> costs;
+  std::vector<GraphBreak> breaks;
   std::map<std::string, uint64_t> summary;  // the numbers of the summary line
-  uint64_t breaks = 0;
+  uint64_t t0_ns = 0;
   bool has_summary = false;
 
   // Null for an id no node line has.
@@ -72,6 +88,10 @@ struct Graph {
   // The tid of a thread node; 0 for anything else.
   uint32_t TidOf(uint64_t id) const;
 };
+
+// How sure a line says it is: "inferred" for what only an optional rule of that source claims, else
+// its confidence.
+const std::string& ClassOf(const std::string& source, const std::string& confidence);
 
 // Lines of unknown "t" are passed over (they may be of a later version); a line that is not JSON,
 // or lacks what its kind must have, is refused with its number.

@@ -3,9 +3,8 @@
 
 #include <algorithm>
 #include <cstdlib>
-#include <map>
 #include <string>
-#include <utility>
+#include <tuple>
 
 namespace cprof::causality {
 namespace {
@@ -15,6 +14,14 @@ struct Side {
   uint64_t time_ns = 0;
   const std::string* event = nullptr;
 };
+
+// Edges from and to these are compared as hand-overs from thread to thread.
+bool IsOtherKind(const Graph& graph, uint64_t id) {
+  const GraphNode* node = graph.Find(id);
+  if (node == nullptr) return false;
+  const std::string& kind = node->kind;
+  return kind == "timer" || kind == "work_item" || kind == "block_request" || kind == "message";
+}
 
 // Where an edge of this type meets the truth.
 Side SideOf(const Graph& graph, const GraphEdge& edge, bool at_source) {
@@ -55,7 +62,8 @@ class Collector {
     if (side.event != nullptr) {
       char* rest = nullptr;
       half.stream = std::strtoull(side.event->c_str(), &rest, 10);
-      if (*rest == '.') half.sequence = std::strtoull(rest + 1, nullptr, 10);
+      half.has_event = *rest == '.';
+      if (half.has_event) half.sequence = std::strtoull(rest + 1, nullptr, 10);
     }
     return half;
   }
@@ -76,23 +84,22 @@ class Collector {
   HalvesByTid halves_;
 };
 
-HalvesByTid Collect(const Graph& graph, const std::vector<OracleRecord>& records,
-                    std::string_view type) {
-  const bool at_source = type != "complete";
-  Collector collector(records);
+HalvesByTid Collect(const MatchInput& input, TrueType true_type) {
+  const Graph& graph = input.graph;
+  const bool is_told = true_type == TrueType::kHandOver;
+  const bool at_source = true_type != TrueType::kComplete;
+  const std::string_view type = is_told ? "queue" : TrueTypeName(true_type);
+  Collector collector(input.records);
   for (uint32_t i = 0; i < graph.edges.size(); ++i) {
     const GraphEdge& edge = graph.edges[i];
-    if (edge.type != type) continue;
-    // Hand-overs are what an application tells; submits and completions are not.
-    if ((type == "queue") != (edge.source == "application")) continue;
-    // A block request is submitted and completed too, but is no operation of a ring.
-    const GraphNode* node = graph.Find(at_source ? edge.dst : edge.src);
-    if (node != nullptr && node->kind == "block_request") continue;
+    if (edge.type != type || is_told != (edge.source == "application")) continue;
+    if (IsOtherKind(graph, edge.src) || IsOtherKind(graph, edge.dst)) continue;
     collector.Add(SideOf(graph, edge, at_source), !at_source).edges.push_back(i);
   }
   for (uint32_t i = 0; i < graph.orphans.size(); ++i) {
     const GraphOrphan& orphan = graph.orphans[i];
     if (orphan.type != type || (orphan.half == "hand_out") != at_source) continue;
+    if (IsOtherKind(graph, orphan.node)) continue;
     const Side side{graph.TidOf(orphan.thread), orphan.time_ns, &orphan.event};
     collector.Add(side, !at_source).orphans.push_back(i);
   }
@@ -106,7 +113,10 @@ struct Batch {
 
 // Batches of one thread in order of time; their brackets do not overlap.
 std::map<uint32_t, std::vector<Batch>> BatchesOf(const std::vector<OracleRecord>& records,
-                                                 Truth truth) {
+                                                 TrueType type) {
+  const Truth truth = type == TrueType::kSubmit     ? Truth::kSubmit
+                      : type == TrueType::kComplete ? Truth::kComplete
+                                                    : Truth::kHandOver;
   std::map<std::pair<uint32_t, uint64_t>, Batch> by_id;
   for (uint32_t i = 0; i < records.size(); ++i) {
     if (records[i].truth != truth) continue;
@@ -133,20 +143,19 @@ std::map<uint32_t, std::vector<Batch>> BatchesOf(const std::vector<OracleRecord>
 
 // Decides one batch from the halves [first, last) inside its bracket.
 void Decide(const Batch& batch, std::vector<Half>::iterator first, std::vector<Half>::iterator last,
-            const Window& window, Matched* matched) {
+            const Window& window, Judgement* judgement) {
   const size_t expected_count = batch.records.size();
   const auto count = static_cast<size_t>(last - first);
-  if (count == 0 && (batch.after_ns < window.from_ns || batch.before_ns > window.to_ns)) {
-    matched->outside += expected_count;
-    return;
-  }
-  matched->truths += expected_count;
+  const auto set_all = [&](TrueEdge::Status status) {
+    for (const uint32_t record : batch.records) judgement->SetStatus(record, status);
+  };
   if (count == 0) {
-    matched->unreported += expected_count;
+    const bool is_outside = batch.after_ns < window.from_ns || batch.before_ns > window.to_ns;
+    set_all(is_outside ? TrueEdge::Status::kOutside : TrueEdge::Status::kMissing);
     return;
   }
   if (count != expected_count) {
-    matched->undecided += expected_count;
+    set_all(TrueEdge::Status::kUndecided);
     // More than was done: the surplus cannot be true, whichever it is.
     size_t surplus = count > expected_count ? count - expected_count : 0;
     for (auto half = first; half != last; ++half) {
@@ -155,11 +164,21 @@ void Decide(const Batch& batch, std::vector<Half>::iterator first, std::vector<H
     }
     return;
   }
-  matched->decided += expected_count;
+  set_all(TrueEdge::Status::kMissing);
   for (const uint32_t record : batch.records) {
     first->verdict = Half::Verdict::kDecided;
     first->record = record;
     ++first;
+  }
+}
+
+// Halves by what they are in the recording without loss; where that cannot tell, nobody can.
+void Remind(const HalfMemory& memory, TrueType type, std::vector<Half>* list) {
+  for (Half& half : *list) {
+    const HalfMemory::Known* known = memory.Find(type, half);
+    if (known == nullptr) continue;
+    half.verdict = known->verdict;
+    half.record = known->record;
   }
 }
 
@@ -184,11 +203,29 @@ Window WindowOf(const Graph& graph) {
   return window;
 }
 
-Matched Match(const Graph& graph, const std::vector<OracleRecord>& records, std::string_view type,
-              Truth truth, const Window& window) {
-  HalvesByTid halves = Collect(graph, records, type);
-  Matched matched;
-  for (auto& [tid, batches] : BatchesOf(records, truth)) {
+void HalfMemory::Remember(TrueType type, const std::vector<Half>& halves) {
+  auto& known = known_[static_cast<size_t>(type)];
+  for (const Half& half : halves) {
+    if (half.has_event) known[{half.stream, half.sequence}] = {half.verdict, half.record};
+  }
+}
+
+const HalfMemory::Known* HalfMemory::Find(TrueType type, const Half& half) const {
+  const auto& known = known_[static_cast<size_t>(type)];
+  const auto found = known.find({half.stream, half.sequence});
+  return !half.has_event || found == known.end() ? nullptr : &found->second;
+}
+
+std::vector<Half> Match(const MatchInput& input, TrueType type, Judgement* judgement) {
+  HalvesByTid halves = Collect(input, type);
+  for (auto& [tid, list] : halves) {
+    for (Half& half : list) {
+      if (input.domains.Cover(tid, EdgeKind::kNone, half.time_ns)) {
+        half.verdict = Half::Verdict::kInvented;
+      }
+    }
+  }
+  for (auto& [tid, batches] : BatchesOf(input.records, type)) {
     std::vector<Half>& list = halves[tid];
     // Until a batch claims it, a half of a thread whose every deed is in the log is an invention.
     for (Half& half : list) half.verdict = Half::Verdict::kInvented;
@@ -197,60 +234,16 @@ Matched Match(const Graph& graph, const std::vector<OracleRecord>& records, std:
       while (first != list.end() && first->time_ns < batch.before_ns) ++first;
       auto last = first;
       while (last != list.end() && last->time_ns <= batch.after_ns) ++last;
-      Decide(batch, first, last, window, &matched);
+      if (input.memory == nullptr) Decide(batch, first, last, input.window, judgement);
       first = last;
     }
+    if (input.memory != nullptr) Remind(*input.memory, type, &list);
   }
+  std::vector<Half> all;
   for (auto& [tid, list] : halves) {
-    for (Half& half : list) matched.halves.push_back(std::move(half));
+    for (Half& half : list) all.push_back(std::move(half));
   }
-  for (uint32_t i = 0; i < matched.halves.size(); ++i) {
-    const Half& half = matched.halves[i];
-    if (half.verdict == Half::Verdict::kDecided) matched.half_of_record[half.record] = i + 1;
-  }
-  return matched;
-}
-
-Lives::Lives(const std::vector<OracleRecord>& records, Truth begin, Truth end) {
-  for (const OracleRecord& record : records) {
-    if (record.truth == begin) {
-      Life& life = by_id_[record.operation];
-      life.id = record.operation;
-      life.owner = record.owner;
-      life.begin_before_ns = record.before_ns;
-      life.begin_after_ns = record.after_ns;
-      by_handle_[record.value].push_back(record.operation);
-    } else if (record.truth == end) {
-      Life& life = by_id_[record.operation];
-      life.end_before_ns = record.before_ns;
-      life.end_after_ns = record.after_ns;
-    }
-  }
-  for (auto& [handle, ids] : by_handle_) {
-    std::sort(ids.begin(), ids.end(), [this](uint64_t left, uint64_t right) {
-      return by_id_[left].begin_before_ns < by_id_[right].begin_before_ns;
-    });
-  }
-}
-
-uint64_t Lives::Find(const GraphNode& node) const {
-  const auto found = by_handle_.find(node.handle);
-  if (found == by_handle_.end()) return 0;
-  const std::vector<uint64_t>& ids = found->second;
-  // The last life that began before the node was born; it must not have ended by then. Lives of one
-  // handle do not overlap, so there is no second candidate.
-  auto after = std::upper_bound(
-      ids.begin(), ids.end(), node.born_ns,
-      [this](uint64_t time_ns, uint64_t id) { return time_ns < by_id_.at(id).begin_before_ns; });
-  if (after == ids.begin()) return 0;
-  const Life& life = by_id_.at(*(after - 1));
-  if (life.end_after_ns != 0 && node.born_ns > life.end_after_ns) return 0;
-  return life.id;
-}
-
-const Lives::Life* Lives::Of(uint64_t id) const {
-  const auto found = by_id_.find(id);
-  return found == by_id_.end() ? nullptr : &found->second;
+  return all;
 }
 
 }  // namespace cprof::causality

@@ -8,12 +8,16 @@
 #define CPROF_TESTS_CAUSALITY_SCORE_MATCH_H_
 
 #include <cstdint>
+#include <map>
 #include <string_view>
 #include <unordered_map>
+#include <utility>
 #include <vector>
 
 #include "tests/causality/oracle.h"
+#include "tests/causality/score/domain.h"
 #include "tests/causality/score/graph_text.h"
+#include "tests/causality/score/verdict.h"
 
 namespace cprof::causality {
 
@@ -23,21 +27,26 @@ struct Half {
   uint64_t stream = 0, sequence = 0;  // of the event, to order equal times
   std::vector<uint32_t> edges;        // indices into Graph::edges
   std::vector<uint32_t> orphans;      // indices into Graph::orphans
+  bool has_event = false;
   enum class Verdict : uint8_t { kForeign, kDecided, kUndecided, kInvented };
   Verdict verdict = Verdict::kForeign;  // foreign: of a thread that the truth does not know
   uint32_t record = 0;                  // decided: index of the truth's record
 };
 
-// Halves of one type, and what became of the truth's records of that type.
-struct Matched {
-  std::vector<Half> halves;
-  uint64_t truths = 0;      // records inside the recorded time
-  uint64_t outside = 0;     // records before or after the recording
-  uint64_t decided = 0;     // records with exactly one half
-  uint64_t undecided = 0;   // records in batches whose numbers differ
-  uint64_t unreported = 0;  // records in batches of which nothing at all was reported
-  // Per truth record index: 1 + index of its half, 0 for none.
-  std::unordered_map<uint32_t, uint32_t> half_of_record;
+// What the halves of a recording without loss are, by their events. In a recording that was made of
+// it by taking events away, a lost half then does not shift its neighbours.
+class HalfMemory {
+ public:
+  struct Known {
+    Half::Verdict verdict = Half::Verdict::kForeign;
+    uint32_t record = 0;
+  };
+  void Remember(TrueType type, const std::vector<Half>& halves);
+  // Null for an event that the recording without loss does not have.
+  const Known* Find(TrueType type, const Half& half) const;
+
+ private:
+  std::map<std::pair<uint64_t, uint64_t>, Known> known_[kTrueTypeCount];
 };
 
 // The span of time that a graph covers with half-edges and bindings.
@@ -47,33 +56,18 @@ struct Window {
 };
 Window WindowOf(const Graph& graph);
 
-// type: "submit" (halves at their source) and "complete" (at their destination), those that the
-// application told left out; or "queue" (at their source, only those that the application told);
-// truth: the matching kind of record.
-Matched Match(const Graph& graph, const std::vector<OracleRecord>& records, std::string_view type,
-              Truth truth, const Window& window);
-
-// Lives of requests or tasks: which hidden id a node of the graph stands for. Nodes are found by
-// the application's handle, which is reused, and by the life it had when the node was born.
-class Lives {
- public:
-  Lives(const std::vector<OracleRecord>& records, Truth begin, Truth end);
-  // 0 where no life, or more than one, can be meant.
-  uint64_t Find(const GraphNode& node) const;
-
-  struct Life {
-    uint64_t id = 0, owner = 0;
-    uint64_t begin_before_ns = 0, begin_after_ns = 0;
-    uint64_t end_before_ns = 0, end_after_ns = 0;  // 0: never ended
-  };
-  // Null for an unknown id.
-  const Life* Of(uint64_t id) const;
-  size_t count() const { return by_id_.size(); }
-
- private:
-  std::unordered_map<uint64_t, Life> by_id_;
-  std::unordered_map<uint64_t, std::vector<uint64_t>> by_handle_;  // ids in order of birth
+struct MatchInput {
+  const Graph& graph;
+  const std::vector<OracleRecord>& records;
+  Window window;
+  const Domains& domains;
+  const HalfMemory* memory = nullptr;  // null: match by time alone
 };
+
+// Halves of one type: of submits and of hand-overs (which only an application tells) at their
+// source, of completions at their other end. Sets the status of all true edges of that type: found
+// is for the caller to say, who knows the other half.
+std::vector<Half> Match(const MatchInput& input, TrueType type, Judgement* judgement);
 
 }  // namespace cprof::causality
 

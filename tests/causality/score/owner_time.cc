@@ -12,6 +12,7 @@ struct Claim {
   uint64_t from_ns = 0, to_ns = 0;
   uint64_t opened_ns = 0;          // of the binding: the latest is the innermost
   std::vector<uint64_t> requests;  // none: said to be unknown, whatever lies around it
+  std::string confidence;
 };
 
 // What was true over [from, to).
@@ -49,12 +50,13 @@ std::map<uint32_t, std::vector<Claim>> ClaimsByTid(const OwnerTruth& truth) {
     const uint32_t tid = truth.graph.TidOf(binding.thread);
     if (tid == 0) continue;
     if (binding.confidence == "unknown") {
-      claims[tid].push_back({binding.from_ns, binding.to_ns, binding.from_ns, {}});
+      claims[tid].push_back({binding.from_ns, binding.to_ns, binding.from_ns, {}, {}});
       continue;
     }
     if (truth.request_of_node.contains(binding.node)) {
-      claims[tid].push_back(
-          {binding.from_ns, binding.to_ns, binding.from_ns, HiddenIds(truth, {binding.node})});
+      claims[tid].push_back({binding.from_ns, binding.to_ns, binding.from_ns,
+                             HiddenIds(truth, {binding.node}),
+                             ClassOf(binding.source, binding.confidence)});
       continue;
     }
     const auto found = owners.find(binding.node);
@@ -63,64 +65,91 @@ std::map<uint32_t, std::vector<Claim>> ClaimsByTid(const OwnerTruth& truth) {
       const uint64_t from_ns = std::max(binding.from_ns, owner->from_ns);
       const uint64_t to_ns = std::min(binding.to_ns, owner->to_ns);
       if (from_ns >= to_ns) continue;
-      claims[tid].push_back({from_ns, to_ns, binding.from_ns, HiddenIds(truth, owner->requests)});
+      // No surer than the less sure of the two.
+      const std::string& bound = ClassOf(binding.source, binding.confidence);
+      const std::string& owned = ClassOf(owner->source, owner->confidence);
+      claims[tid].push_back({from_ns, to_ns, binding.from_ns, HiddenIds(truth, owner->requests),
+                             bound == "observed" ? owned : bound});
     }
   }
   for (const auto& [node, list] : owners) {
     const uint32_t tid = truth.graph.TidOf(node);
     if (tid == 0) continue;
     for (const GraphOwner* owner : list) {
-      claims[tid].push_back({owner->from_ns, owner->to_ns, 0, HiddenIds(truth, owner->requests)});
+      claims[tid].push_back({owner->from_ns, owner->to_ns, 0, HiddenIds(truth, owner->requests),
+                             ClassOf(owner->source, owner->confidence)});
     }
   }
   return claims;
 }
 
-// The whole of each watched thread's time, cut into stretches without gaps.
+// Cuts a window of a thread's time into stretches without gaps. work: in order of time.
+void Cut(const Window& window, const std::vector<const OracleRecord*>& work,
+         std::vector<Stretch>* out) {
+  uint64_t now_ns = window.from_ns;
+  const auto add = [&](uint64_t to_ns, uint64_t owner, bool is_sure) {
+    to_ns = std::min(to_ns, window.to_ns);
+    if (to_ns <= now_ns) return;
+    out->push_back({now_ns, to_ns, owner, is_sure});
+    now_ns = to_ns;
+  };
+  for (const OracleRecord* record : work) {
+    add(record->before_ns, 0, true);
+    add(record->inner_from_ns, record->owner, false);
+    add(record->inner_to_ns, record->owner, true);
+    add(record->after_ns, record->owner, false);
+  }
+  add(window.to_ns, 0, true);
+}
+
+// The whole of each watched thread's time. A tid may be that of several threads, one after another.
 std::map<uint32_t, std::vector<Stretch>> StretchesByTid(const OwnerTruth& truth) {
-  std::map<uint32_t, std::vector<const OracleRecord*>> work;
-  std::map<uint32_t, Window> watched;
+  std::map<uint32_t, std::vector<const OracleRecord*>> work, watched;
   for (const OracleRecord& record : truth.records) {
     if (record.truth == Truth::kWork) work[record.tid].push_back(&record);
-    if (record.truth == Truth::kWatched) {
-      watched[record.tid] = {std::max(record.before_ns, truth.window.from_ns),
-                             std::min(record.after_ns, truth.window.to_ns)};
-    }
+    if (record.truth == Truth::kWatched) watched[record.tid].push_back(&record);
   }
+  const auto by_time = [](const OracleRecord* left, const OracleRecord* right) {
+    return left->before_ns < right->before_ns;
+  };
   std::map<uint32_t, std::vector<Stretch>> stretches;
-  for (const auto& [tid, window] : watched) {
+  for (auto& [tid, windows] : watched) {
     std::vector<const OracleRecord*>& list = work[tid];
-    std::sort(list.begin(), list.end(), [](const OracleRecord* left, const OracleRecord* right) {
-      return left->before_ns < right->before_ns;
-    });
-    std::vector<Stretch>& out = stretches[tid];
-    uint64_t now_ns = window.from_ns;
-    const uint64_t end_ns = window.to_ns;  // clang 14 captures no structured bindings
-    const auto add = [&](uint64_t to_ns, uint64_t owner, bool is_sure) {
-      to_ns = std::min(to_ns, end_ns);
-      if (to_ns <= now_ns) return;
-      out.push_back({now_ns, to_ns, owner, is_sure});
-      now_ns = to_ns;
-    };
-    for (const OracleRecord* record : list) {
-      add(record->before_ns, 0, true);
-      add(record->inner_from_ns, record->owner, false);
-      add(record->inner_to_ns, record->owner, true);
-      add(record->after_ns, record->owner, false);
+    std::sort(list.begin(), list.end(), by_time);
+    std::sort(windows.begin(), windows.end(), by_time);
+    uint64_t until_ns = truth.window.from_ns;
+    for (const OracleRecord* window : windows) {
+      const Window inside{std::max(window->before_ns, until_ns),
+                          std::min(window->after_ns, truth.window.to_ns)};
+      if (inside.from_ns >= inside.to_ns) continue;
+      Cut(inside, list, &stretches[tid]);
+      until_ns = inside.to_ns;
     }
-    add(window.to_ns, 0, true);
   }
   return stretches;
 }
 
-void Judge(const Claim* claim, uint64_t owner, uint64_t span_ns, OwnerScore* score) {
+// where: a wrong owner with the thread or node and the time of it filled in.
+void Judge(const Claim* claim, uint64_t owner, Scored::WrongOwner where, const OwnerTruth& truth,
+           OwnerScore* score) {
+  const uint64_t span_ns = where.to_ns - where.from_ns;
   if (claim == nullptr || claim->requests.empty()) {
     if (owner != 0) score->unknown_ns += span_ns;
     return;
   }
   score->attributed_ns += span_ns;
+  score->attributed_by[claim->confidence] += span_ns;
   const bool is_right = owner != 0 && claim->requests.size() == 1 && claim->requests[0] == owner;
-  (is_right ? score->right_ns : score->wrong_ns) += span_ns;
+  if (is_right) {
+    score->right_ns += span_ns;
+    return;
+  }
+  score->wrong_ns += span_ns;
+  score->wrong_by[claim->confidence] += span_ns;
+  if (truth.wrong == nullptr) return;
+  where.owner = owner;
+  where.claimed = claim->requests;
+  truth.wrong->push_back(std::move(where));
 }
 
 const Claim* Innermost(const std::vector<const Claim*>& active) {
@@ -132,7 +161,8 @@ const Claim* Innermost(const std::vector<const Claim*>& active) {
 }
 
 // Walks claims and stretches of one thread together; both in order of time.
-void Sweep(std::vector<Claim>& claims, const std::vector<Stretch>& stretches, OwnerScore* score) {
+void Sweep(uint32_t tid, std::vector<Claim>& claims, const std::vector<Stretch>& stretches,
+           const OwnerTruth& truth, OwnerScore* score) {
   std::stable_sort(claims.begin(), claims.end(), [](const Claim& left, const Claim& right) {
     return left.from_ns < right.from_ns;
   });
@@ -148,7 +178,7 @@ void Sweep(std::vector<Claim>& claims, const std::vector<Stretch>& stretches, Ow
       if (next < claims.size()) until_ns = std::min(until_ns, claims[next].from_ns);
       for (const Claim* claim : active) until_ns = std::min(until_ns, claim->to_ns);
       if (stretch.is_sure) {
-        Judge(Innermost(active), stretch.owner, until_ns - now_ns, score);
+        Judge(Innermost(active), stretch.owner, {tid, 0, now_ns, until_ns, 0, {}}, truth, score);
       } else {
         score->undecided_ns += until_ns - now_ns;
       }
@@ -162,7 +192,9 @@ void Sweep(std::vector<Claim>& claims, const std::vector<Stretch>& stretches, Ow
 OwnerScore ScoreThreads(const OwnerTruth& truth) {
   OwnerScore score;
   auto claims = ClaimsByTid(truth);
-  for (const auto& [tid, stretches] : StretchesByTid(truth)) Sweep(claims[tid], stretches, &score);
+  for (const auto& [tid, stretches] : StretchesByTid(truth)) {
+    Sweep(tid, claims[tid], stretches, truth, &score);
+  }
   return score;
 }
 
@@ -185,8 +217,10 @@ OwnerScore ScoreOperations(const OwnerTruth& truth,
           score.undecided_ns += to_ns - from_ns;
           continue;
         }
-        const Claim claim{from_ns, to_ns, 0, HiddenIds(truth, owner->requests)};
-        Judge(&claim, truth.records[record].owner, to_ns - from_ns, &score);
+        const Claim claim{from_ns, to_ns, 0, HiddenIds(truth, owner->requests),
+                          ClassOf(owner->source, owner->confidence)};
+        Judge(&claim, truth.records[record].owner, {0, node_id, from_ns, to_ns, 0, {}}, truth,
+              &score);
       }
     }
     const uint64_t life_ns = node->died_ns - node->born_ns;

@@ -10,15 +10,13 @@
 
 namespace cprof::causality {
 
-// In kNoRecord's place: a node that stands for something the truth cannot name.
-inline constexpr uint32_t kNoRecord = UINT32_MAX;
-
 struct OwnerTruth {
   const std::vector<OracleRecord>& records;
   const Graph& graph;
   Window window;
   // Request nodes and the hidden id of their request; 0 where no request of the truth is meant.
   const std::unordered_map<uint64_t, uint64_t>& request_of_node;
+  std::vector<Scored::WrongOwner>* wrong;  // filled with stretches that have the wrong owner
 };
 
 // Time of the threads that the truth watches. At each instant the innermost binding with an owner

@@ -2,97 +2,126 @@
 #include "tests/causality/score/score.h"
 
 #include <algorithm>
-#include <cstdlib>
 #include <unordered_set>
 
+#include "tests/causality/score/hand_over.h"
+#include "tests/causality/score/honesty.h"
+#include "tests/causality/score/lives.h"
 #include "tests/causality/score/match.h"
 #include "tests/causality/score/owner_time.h"
+#include "tests/causality/score/wall_error.h"
 
 namespace cprof::causality {
 namespace {
 
-constexpr size_t kMaxExamples = 5;
-
-bool IsScored(const GraphEdge& edge) {
-  if (edge.source == "application") return edge.type == "submit" || edge.type == "queue";
-  return edge.type == "submit" || edge.type == "complete";
-}
-
 class Scorer {
  public:
-  Scorer(const std::vector<OracleRecord>& records, const Graph& graph)
+  Scorer(const std::vector<OracleRecord>& records, const Graph& graph, const ScoreOptions& options)
       : records_(records),
         graph_(graph),
-        window_(WindowOf(graph)),
+        options_(options),
+        domains_(records),
+        input_{graph, records, options.is_whole ? Window{0, UINT64_MAX} : WindowOf(graph), domains_,
+               nullptr},
         requests_(records, Truth::kRequestBegin, Truth::kRequestEnd),
-        tasks_(records, Truth::kTaskBegin, Truth::kTaskEnd) {}
+        tasks_(records, Truth::kTaskBegin, Truth::kTaskEnd),
+        judgement_(records, graph) {}
 
-  Scores Run() {
-    submits_ = Match(graph_, records_, "submit", Truth::kSubmit, window_);
-    completes_ = Match(graph_, records_, "complete", Truth::kComplete, window_);
-    hand_overs_ = Match(graph_, records_, "queue", Truth::kHandOver, window_);
+  // Judges with halves matched as they are in `whole`, the same recording without loss.
+  Scored Run(const Scorer* whole) {
+    if (whole != nullptr) Inherit(*whole);
+    Judge();
+    FindExcuses(input_, halves_, &judgement_);
+    Scores& scores = scored_.scores;
+    Edges();
+    Truths();
+    CountDoubts(graph_, options_.losses, judgement_, &scores);
+    CountAccounts(graph_, options_.losses, &scores);
+    // Recorded time alone counts, whatever is known to have been whole.
+    const OwnerTruth truth{records_, graph_, WindowOf(graph_), nodes_.request_of_node,
+                           &scored_.wrong_owners};
+    scores.threads = ScoreThreads(truth);
+    scores.operations_owner = ScoreOperations(truth, nodes_.operation_of_node);
+    ScoreRequests({records_, graph_, requests_, nodes_.request_of_node}, &scores);
+    SortWrongOwners();
+    scored_.edges = judgement_.edges();
+    scored_.truths = judgement_.truths();
+    return std::move(scored_);
+  }
+
+  void Judge() {
     for (const auto& [id, node] : graph_.nodes) {
-      if (node.kind == "request") request_of_node_[id] = requests_.Find(node);
-      if (node.kind == "runtime_task") task_of_node_[id] = tasks_.Find(node);
+      if (node.kind == "request") nodes_.request_of_node[id] = requests_.Find(node);
+      if (node.kind == "runtime_task") nodes_.task_of_node[id] = tasks_.Find(node);
     }
+    for (const OracleRecord& record : records_) {
+      if (record.truth == Truth::kTaskBegin) nodes_.owner_of_task[record.operation] = record.owner;
+    }
+    halves_.submits = Match(input_, TrueType::kSubmit, &judgement_);
+    halves_.completes = Match(input_, TrueType::kComplete, &judgement_);
+    const bool tells = std::any_of(records_.begin(), records_.end(), [](const auto& record) {
+      return record.truth == Truth::kHandOver;
+    });
+    // Where the workload names no hand-over, what the graph says of queues is compared by threads.
+    if (tells) halves_.hand_overs = Match(input_, TrueType::kHandOver, &judgement_);
     Submits();
     Completes();
     HandOvers();
     Namings();
-    Coverage();
-    Accounts();
-    const OwnerTruth truth{records_, graph_, window_, request_of_node_};
-    scores_.threads = ScoreThreads(truth);
-    scores_.operations_owner = ScoreOperations(truth, operation_of_node_);
-    Walls();
-    return scores_;
+    JudgeHandOvers(input_, nodes_, &judgement_);
   }
 
  private:
-  EdgeScore& Of(const GraphEdge& edge) { return scores_.edges[edge.confidence]; }
-
-  void Wrong(const GraphEdge& edge, const char* why, EdgeScore* score) {
-    ++score->wrong;
-    if (scores_.wrong_examples.size() == kMaxExamples) return;
-    scores_.wrong_examples.push_back(edge.type + " edge of node " + std::to_string(edge.src) +
-                                     " to node " + std::to_string(edge.dst) + ", events " +
-                                     edge.src_event + " and " + edge.dst_event + ": " + why);
+  void Inherit(const Scorer& whole) {
+    memory_.Remember(TrueType::kSubmit, whole.halves_.submits);
+    memory_.Remember(TrueType::kComplete, whole.halves_.completes);
+    memory_.Remember(TrueType::kHandOver, whole.halves_.hand_overs);
+    input_.memory = &memory_;
+    input_.window = whole.input_.window;
+    for (size_t i = 0; i < judgement_.truths().size(); ++i) {
+      TrueEdge& truth = judgement_.truths()[i];
+      const TrueEdge& before = whole.judgement_.truths()[i];
+      const bool is_open = before.status == TrueEdge::Status::kFound;
+      truth.status = is_open ? TrueEdge::Status::kMissing : before.status;
+      if (options_.losses == nullptr) continue;
+      // What was not found even without loss has no halves that could have been kept.
+      truth.is_kept = false;
+      if (!is_open) continue;
+      const GraphEdge& edge = whole.graph_.edges[before.edge];
+      truth.is_kept = !options_.losses->events.contains(edge.src_event) &&
+                      !options_.losses->events.contains(edge.dst_event);
+    }
   }
 
-  // Counts an edge whose half settles it, whatever the edge says. False: still to be judged.
-  bool SettledByHalf(const Half& half, const GraphEdge& edge, EdgeScore* score) {
-    ++score->reported;
+  // Settles an edge where its half alone decides. False: still to be judged.
+  bool SettledByHalf(const Half& half, uint32_t edge) {
     switch (half.verdict) {
-      case Half::Verdict::kForeign: ++score->foreign; return true;
-      case Half::Verdict::kUndecided: ++score->undecided; return true;
+      case Half::Verdict::kForeign: judgement_.Set(edge, Fate::kForeign); return true;
+      case Half::Verdict::kUndecided: judgement_.Set(edge, Fate::kUndecided); return true;
       case Half::Verdict::kInvented:
-        Wrong(edge, "nothing of the kind happened then", score);
+        judgement_.Wrong(edge, "nothing of the kind happened then");
         return true;
       case Half::Verdict::kDecided: return false;
     }
     return true;
   }
 
-  void Right(const Half& half, EdgeScore* score) {
-    ++score->right;
-    found_.insert(half.record);
-  }
-
   // A submit edge is right if its thread submitted the operation, and its request node stands for
   // no other operation. It also tells which operation the node stands for.
   void Submits() {
-    for (const Half& half : submits_.halves) {
+    for (const Half& half : halves_.submits) {
       for (const uint32_t orphan : half.orphans) Stand(half, graph_.orphans[orphan].node);
-      for (const uint32_t index : half.edges) {
-        const GraphEdge& edge = graph_.edges[index];
-        EdgeScore& score = Of(edge);
-        const bool is_first = Stand(half, edge.dst);
-        if (SettledByHalf(half, edge, &score)) continue;
+      for (const uint32_t edge : half.edges) {
+        const bool is_first = Stand(half, graph_.edges[edge].dst);
+        if (SettledByHalf(half, edge)) continue;
         if (is_first) {
-          Right(half, &score);
+          judgement_.Right(edge, half.record);
         } else {
-          Wrong(edge, "its node stands for another submit too", &score);
+          judgement_.Wrong(edge, "its node stands for another submit too", half.record);
         }
+      }
+      if (half.verdict == Half::Verdict::kDecided) {
+        submits_seen_.insert(records_[half.record].operation);
       }
     }
   }
@@ -101,202 +130,179 @@ class Scorer {
   bool Stand(const Half& half, uint64_t node) {
     if (half.verdict == Half::Verdict::kForeign) return true;
     const uint32_t record = half.verdict == Half::Verdict::kDecided ? half.record : kNoRecord;
-    const auto [found, is_new] = operation_of_node_.try_emplace(node, record);
+    const auto [found, is_new] = nodes_.operation_of_node.try_emplace(node, record);
     return is_new || found->second == record;
   }
 
   // A completion is right if its node was submitted as the very operation that completed.
   void Completes() {
-    for (const Half& half : completes_.halves) {
-      for (const uint32_t index : half.edges) {
-        const GraphEdge& edge = graph_.edges[index];
-        EdgeScore& score = Of(edge);
-        if (SettledByHalf(half, edge, &score)) continue;
-        const auto submitted = operation_of_node_.find(edge.src);
-        if (submitted == operation_of_node_.end()) {
+    for (const Half& half : halves_.completes) {
+      for (const uint32_t edge : half.edges) {
+        if (SettledByHalf(half, edge)) continue;
+        const uint64_t operation = records_[half.record].operation;
+        const auto submitted = nodes_.operation_of_node.find(graph_.edges[edge].src);
+        if (submitted == nodes_.operation_of_node.end()) {
           // Its submit is not in the graph: nobody can say that it is wrong, unless the truth says
           // that the completion belongs to an operation whose submit is.
-          const bool elsewhere = submit_seen(records_[half.record].operation);
-          if (elsewhere) {
-            Wrong(edge, "what completed was submitted as another node", &score);
+          if (submits_seen_.contains(operation)) {
+            judgement_.Wrong(edge, "what completed was submitted as another node", half.record);
           } else {
-            ++score.undecided;
+            judgement_.Set(edge, Fate::kUndecided);
           }
         } else if (submitted->second == kNoRecord) {
-          ++score.undecided;
-        } else if (records_[submitted->second].operation == records_[half.record].operation) {
-          Right(half, &score);
+          judgement_.Set(edge, Fate::kUndecided);
+        } else if (records_[submitted->second].operation == operation) {
+          judgement_.Right(edge, half.record);
         } else {
-          Wrong(edge, "its node was submitted as another operation", &score);
+          judgement_.Wrong(edge, "its node was submitted as another operation", half.record);
         }
       }
     }
-  }
-
-  bool submit_seen(uint64_t operation) {
-    if (seen_submits_.empty()) {
-      for (const auto& [record, half] : submits_.half_of_record) {
-        seen_submits_.insert(records_[record].operation);
-      }
-    }
-    return seen_submits_.contains(operation);
   }
 
   void HandOvers() {
-    for (const Half& half : hand_overs_.halves) {
+    for (const Half& half : halves_.hand_overs) {
       for (const uint32_t index : half.edges) {
+        if (SettledByHalf(half, index)) continue;
         const GraphEdge& edge = graph_.edges[index];
-        EdgeScore& score = Of(edge);
-        if (SettledByHalf(half, edge, &score)) continue;
         const OracleRecord& record = records_[half.record];
-        const auto& sources = record.value == 0 ? request_of_node_ : task_of_node_;
+        const auto& sources = record.value == 0 ? nodes_.request_of_node : nodes_.task_of_node;
         const uint64_t source = record.value == 0 ? record.owner : record.value;
         const auto from = sources.find(edge.src);
-        const auto to = task_of_node_.find(edge.dst);
+        const auto to = nodes_.task_of_node.find(edge.dst);
         const bool is_right = from != sources.end() && from->second == source &&
-                              to != task_of_node_.end() && to->second == record.operation;
+                              to != nodes_.task_of_node.end() && to->second == record.operation;
         if (is_right) {
-          Right(half, &score);
+          judgement_.Right(index, half.record);
         } else {
-          Wrong(edge, "one end is another life", &score);
+          judgement_.Wrong(index, "one end is another life", half.record);
         }
       }
     }
   }
 
-  // An application that names the owner of an operation makes an edge from the request to it: right
-  // where the operation is one of that request's. Only how it is joined is at stake, so it is no
-  // true edge to be found.
+  // An application that names the owner of an operation makes an edge from the request to it, or
+  // from it to the request that goes on: right where the operation is one of that request's. Only
+  // how it is joined is at stake, so it is no true edge to be found.
   void Namings() {
-    for (const GraphEdge& edge : graph_.edges) {
-      if (edge.type != "submit" || edge.source != "application") continue;
-      EdgeScore& score = Of(edge);
-      ++score.reported;
-      const auto operation = operation_of_node_.find(edge.dst);
-      const auto request = request_of_node_.find(edge.src);
-      if (operation == operation_of_node_.end() || request == request_of_node_.end()) {
-        ++score.foreign;
+    for (uint32_t i = 0; i < graph_.edges.size(); ++i) {
+      const GraphEdge& edge = graph_.edges[i];
+      const bool is_resume = edge.type == "resume";
+      if (edge.source != "application" || (edge.type != "submit" && !is_resume)) continue;
+      const auto operation = nodes_.operation_of_node.find(is_resume ? edge.src : edge.dst);
+      const auto request = nodes_.RequestBehind(is_resume ? edge.dst : edge.src);
+      if (operation == nodes_.operation_of_node.end() || !request) {
+        judgement_.Set(i, Fate::kForeign);
       } else if (operation->second == kNoRecord) {
-        ++score.undecided;
+        judgement_.Set(i, Fate::kUndecided);
+      } else if (records_[operation->second].owner == *request) {
+        judgement_.edges()[i] = {Fate::kRight, operation->second, nullptr};
       } else {
-        if (records_[operation->second].owner == request->second) {
-          ++score.right;
-        } else {
-          Wrong(edge, "the operation is not that request's", &score);
-        }
+        judgement_.Wrong(i, "the operation is not that request's", operation->second);
       }
     }
   }
 
-  // What was there to be found, and what became of it.
-  void Coverage() {
-    for (const Matched* matched : {&submits_, &completes_, &hand_overs_}) {
-      scores_.operations += matched->truths;
-      scores_.outside_recording += matched->outside;
-      scores_.undecided += matched->undecided;
-      scores_.missing += matched->unreported;
-      for (const auto& [record, index] : matched->half_of_record) {
-        if (found_.contains(record)) {
-          ++scores_.found;
-          continue;
-        }
-        ++scores_.missing;
-        if (!matched->halves[index - 1].orphans.empty()) ++scores_.missing_with_orphan;
+  void Edges() {
+    Scores& scores = scored_.scores;
+    for (uint32_t i = 0; i < graph_.edges.size(); ++i) {
+      const GraphEdge& edge = graph_.edges[i];
+      const EdgeVerdict& verdict = judgement_.edges()[i];
+      if (verdict.fate == Fate::kUnjudged) {
+        ++scores.outside_domain[edge.type];
+        continue;
+      }
+      for (EdgeScore* score : {&scores.edges[ClassOf(edge.source, edge.confidence)],
+                               &scores.edges_by_type[edge.type]}) {
+        ++score->reported;
+        if (verdict.fate == Fate::kRight) ++score->right;
+        if (verdict.fate == Fate::kWrong) ++score->wrong;
+        if (verdict.fate == Fate::kDuplicate) ++score->duplicate;
+        if (verdict.fate == Fate::kUndecided) ++score->undecided;
+        if (verdict.fate == Fate::kForeign) ++score->foreign;
       }
     }
-    scores_.missing_honestly = graph_.breaks > 0 ? scores_.missing : scores_.missing_with_orphan;
+  }
+
+  void Truths() {
+    Scores& scores = scored_.scores;
+    const Capability* table = options_.capability;
+    if (table != nullptr) {
+      scores.has_adapter = table->HasAdapter(options_.mechanism, options_.fault);
+      for (TrueEdge& truth : judgement_.truths()) {
+        truth.is_visible = table->Of(options_.mechanism, options_.fault,
+                                     TrueTypeName(truth.type)) == Capability::Sight::kYes;
+      }
+    }
+    for (const TrueEdge& truth : judgement_.truths()) {
+      TruthScore& score = scores.truths[std::string(TrueTypeName(truth.type))];
+      if (truth.status == TrueEdge::Status::kOutside) {
+        ++score.outside;
+        continue;
+      }
+      ++score.inside;
+      if (truth.status == TrueEdge::Status::kUndecided) {
+        ++score.undecided;
+        continue;
+      }
+      const bool is_found = truth.status == TrueEdge::Status::kFound;
+      if (is_found) {
+        ++score.found;
+      } else {
+        ++score.missing;
+        if (truth.has_orphan) ++score.with_orphan;
+        if (truth.has_break) ++score.with_break;
+        if (truth.has_orphan || truth.has_break || !truth.is_visible) ++score.shown;
+      }
+      if (!truth.is_visible) continue;
+      ++score.visible;
+      if (is_found) ++score.visible_found;
+      if (!truth.is_kept) continue;
+      ++score.kept;
+      if (is_found) ++score.kept_found;
+    }
     for (const OracleRecord& record : records_) {
       if (record.truth == Truth::kSubmit && record.kind == kExpectSilence) {
-        ++scores_.silent_operations;
+        ++scores.silent_operations;
       }
     }
   }
 
-  // What the graph says of itself.
-  void Accounts() {
-    for (const GraphEdge& edge : graph_.edges) {
-      if (!IsScored(edge)) ++scores_.outside_domain[edge.type];
-    }
-    scores_.orphans = graph_.orphans.size();
-    for (const GraphOrphan& orphan : graph_.orphans) ++scores_.orphans_by_reason[orphan.reason];
-    if (const auto found = scores_.orphans_by_reason.find("unexplained");
-        found != scores_.orphans_by_reason.end()) {
-      scores_.unexplained = found->second;
-    }
-    scores_.breaks = graph_.breaks;
-    const auto number = [this](const char* name) {
-      const auto found = graph_.summary.find(name);
-      return found == graph_.summary.end() ? uint64_t{0} : found->second;
-    };
-    scores_.half_edges = number("half_edges");
-    scores_.adds_up = graph_.has_summary && number("orphans") == scores_.orphans &&
-                      number("half_edges") == number("joined") + number("orphans");
-  }
-
-  void Walls() {
-    std::unordered_map<uint64_t, std::map<std::string, uint64_t>> states;
-    for (const GraphState& state : graph_.states) {
-      states[state.request][state.state] += state.to_ns - state.from_ns;
-    }
-    for (const OracleRecord& record : records_) {
-      if (record.truth == Truth::kRequestEnd) ++scores_.requests;
-    }
-    for (const auto& [node_id, request] : request_of_node_) {
-      const Lives::Life* life = requests_.Of(request);
-      const GraphNode& node = *graph_.Find(node_id);
-      if (life == nullptr || life->end_after_ns == 0 || !node.end_seen) continue;
-      ++scores_.requests_matched;
-      const uint64_t wall_ns = node.died_ns - node.born_ns;
-      const uint64_t longest_ns = life->end_after_ns - life->begin_before_ns;
-      const uint64_t shortest_ns = life->end_before_ns - life->begin_after_ns;
-      const bool is_off =
-          wall_ns > longest_ns + longest_ns / 100 || wall_ns + shortest_ns / 100 < shortest_ns;
-      if (is_off) ++scores_.requests_off;
-      scores_.wall_ns += wall_ns;
-      uint64_t sum_ns = 0;
-      for (const auto& [state, time_ns] : states[node_id]) {
-        sum_ns += time_ns;
-        scores_.state_ns[state] += time_ns;
-      }
-      if (sum_ns != wall_ns) ++scores_.states_not_adding;
-    }
+  void SortWrongOwners() {
+    auto& list = scored_.wrong_owners;
+    std::stable_sort(list.begin(), list.end(), [](const auto& left, const auto& right) {
+      return left.to_ns - left.from_ns > right.to_ns - right.from_ns;
+    });
   }
 
   const std::vector<OracleRecord>& records_;
   const Graph& graph_;
-  Window window_;
-  Lives requests_, tasks_;
-  Matched submits_, completes_, hand_overs_;
-  std::unordered_map<uint64_t, uint32_t> operation_of_node_;
-  std::unordered_map<uint64_t, uint64_t> request_of_node_, task_of_node_;
-  std::unordered_set<uint32_t> found_;
-  std::unordered_set<uint64_t> seen_submits_;
-  Scores scores_;
+  const ScoreOptions& options_;
+  const Domains domains_;
+  HalfMemory memory_;
+  MatchInput input_;
+  const Lives requests_, tasks_;
+  Judgement judgement_;
+  MatchedHalves halves_;
+  NodeTruth nodes_;
+  std::unordered_set<uint64_t> submits_seen_;
+  Scored scored_;
 };
 
 }  // namespace
 
-uint64_t Scores::WrongJoins() const {
-  uint64_t wrong = 0;
-  for (const auto& [confidence, score] : edges) wrong += score.wrong;
-  return wrong;
+Scored ScoreGraph(const std::vector<OracleRecord>& records, const Graph& graph,
+                  const ScoreOptions& options) {
+  Scorer scorer(records, graph, options);
+  if (options.lossless == nullptr) return scorer.Run(nullptr);
+  Scorer whole(records, *options.lossless, options);
+  whole.Judge();
+  return scorer.Run(&whole);
 }
 
-double Scores::Precision(const std::string& confidence) const {
-  const auto score = edges.find(confidence);
-  if (score == edges.end()) return 1;
-  const uint64_t judged = score->second.right + score->second.wrong;
-  if (judged == 0) return 1;
-  return static_cast<double>(score->second.right) / static_cast<double>(judged);
-}
-
-double Scores::Recall() const {
-  const uint64_t judged = found + missing;
-  return judged == 0 ? 0 : static_cast<double>(found) / static_cast<double>(judged);
-}
-
-Scores Score(const std::vector<OracleRecord>& records, const Graph& graph) {
-  return Scorer(records, graph).Run();
+Scores Score(const std::vector<OracleRecord>& records, const Graph& graph,
+             const ScoreOptions& options) {
+  return ScoreGraph(records, graph, options).scores;
 }
 
 }  // namespace cprof::causality

@@ -5,87 +5,10 @@
 
 #include <sstream>
 
+#include "tests/causality/score/score_cases.h"
+
 namespace cprof::causality {
 namespace {
-
-constexpr uint64_t kT0Ns = 1000000;
-constexpr uint32_t kTid = 100;
-constexpr uint32_t kWorkerTid = 101;
-
-// A graph under construction: lines of text, as a profiler would print them.
-class GraphLines {
- public:
-  GraphLines() {
-    text_ << R"({"t":"header","version":1,"t0_ns":"1000000"})" << '\n';
-    Thread(1, kTid);
-    Thread(2, kWorkerTid);
-  }
-  void Thread(uint64_t id, uint32_t tid) {
-    text_ << R"({"t":"node","id":)" << id << R"(,"kind":"thread","born_ns":0,"attrs":{"tid":)"
-          << tid << R"(,"comm":"x"}})" << '\n';
-  }
-  void Node(uint64_t id, const char* kind, uint64_t born, uint64_t died, uint64_t handle = 0) {
-    text_ << R"({"t":"node","id":)" << id << R"(,"kind":")" << kind << R"(","born_ns":)" << born
-          << R"(,"died_ns":)" << died << R"(,"end":"observed","attrs":{"id":")" << handle
-          << R"("}})" << '\n';
-  }
-  void Edge(const char* type, uint64_t src, uint64_t dst, uint64_t time, uint64_t thread,
-            const char* confidence = "observed", const char* source = "kernel") {
-    ++edges_;
-    text_ << R"({"t":"edge","id":)" << edges_ << R"(,"type":")" << type << R"(","src":)" << src
-          << R"(,"dst":)" << dst << R"(,"src_time_ns":)" << time << R"(,"dst_time_ns":)" << time
-          << R"(,"src_event":"0.)" << time << R"(","dst_event":"0.)" << time << R"(","src_thread":)"
-          << thread << R"(,"dst_thread":)" << thread << R"(,"source":")" << source
-          << R"(","confidence":")" << confidence << R"("})" << '\n';
-  }
-  void Orphan(const char* type, const char* half, uint64_t node, uint64_t time, uint64_t thread,
-              const char* reason) {
-    ++orphans_;
-    text_ << R"({"t":"orphan","id":)" << orphans_ << R"(,"type":")" << type << R"(","half":")"
-          << half << R"(","node":)" << node << R"(,"event":"0.)" << time << R"(","thread":)"
-          << thread << R"(,"time_ns":)" << time << R"(,"reason":")" << reason << R"(","proof":"p"})"
-          << '\n';
-  }
-  void Binding(uint64_t thread, uint64_t node, uint64_t from, uint64_t to,
-               const char* confidence = "observed") {
-    text_ << R"({"t":"binding","thread":)" << thread << R"(,"node":)" << node << R"(,"from_ns":)"
-          << from << R"(,"to_ns":)" << to << R"(,"confidence":")" << confidence << R"("})" << '\n';
-  }
-  void Owner(uint64_t node, const char* requests, uint64_t from, uint64_t to) {
-    text_ << R"({"t":"owner","node":)" << node << R"(,"requests":[)" << requests
-          << R"(],"from_ns":)" << from << R"(,"to_ns":)" << to << R"(,"confidence":"observed"})"
-          << '\n';
-  }
-  void State(uint64_t request, const char* state, uint64_t from, uint64_t to) {
-    text_ << R"({"t":"state","request":)" << request << R"(,"state":")" << state
-          << R"(","from_ns":)" << from << R"(,"to_ns":)" << to << "}\n";
-  }
-  Graph Read() {
-    text_ << R"({"t":"summary","events":9,"half_edges":)" << edges_ + orphans_ << R"(,"joined":)"
-          << edges_ << R"(,"orphans":)" << orphans_ << "}\n";
-    auto graph = ReadGraphText(text_);
-    EXPECT_TRUE(graph.has_value()) << graph.error().message;
-    return graph.has_value() ? *graph : Graph{};
-  }
-
- private:
-  std::stringstream text_;
-  uint64_t edges_ = 0, orphans_ = 0;
-};
-
-OracleRecord Record(Truth truth, uint32_t tid, uint64_t batch, uint32_t sequence,
-                    uint64_t operation, uint64_t owner, uint64_t before, uint64_t after) {
-  OracleRecord record;
-  record.truth = truth;
-  record.tid = tid;
-  record.batch = batch;
-  record.sequence = sequence;
-  record.operation = operation;
-  record.owner = owner;
-  record.before_ns = kT0Ns + before;
-  record.after_ns = kT0Ns + after;
-  return record;
-}
 
 // Two operations in one enter of [1000, 2000]; they complete in the other order before 5000.
 std::vector<OracleRecord> TwoOperations() {
@@ -109,11 +32,11 @@ TEST(Score, TrueGraphIsRight) {
   lines.Edge("complete", 7, 1, 3100, 1);
   const Scores scores = Score(TwoOperations(), lines.Read());
   EXPECT_EQ(scores.edges.at("observed").right, 4u);
-  EXPECT_EQ(scores.WrongJoins(), 0u);
-  EXPECT_EQ(scores.operations, 4u);
+  EXPECT_EQ(scores.FalseJoins(), 0u);
+  EXPECT_EQ(scores.AllTruths().inside, 4u);
   EXPECT_DOUBLE_EQ(scores.Recall(), 1.0);
   EXPECT_DOUBLE_EQ(scores.Precision("observed"), 1.0);
-  EXPECT_TRUE(scores.adds_up);
+  EXPECT_EQ(scores.accounts_off, 0u);
 }
 
 TEST(Score, SwappedCompletionsAreTwoFalseJoins) {
@@ -124,10 +47,10 @@ TEST(Score, SwappedCompletionsAreTwoFalseJoins) {
   const Scores scores = Score(TwoOperations(), lines.Read());
   EXPECT_EQ(scores.edges.at("observed").wrong, 1u);
   EXPECT_EQ(scores.edges.at("reconstructed").wrong, 1u);
-  EXPECT_EQ(scores.WrongJoins(), 2u);
+  EXPECT_EQ(scores.FalseJoins(), 2u);
   EXPECT_DOUBLE_EQ(scores.Recall(), 0.5);
-  EXPECT_EQ(scores.missing, 2u);
-  EXPECT_EQ(scores.missing_with_orphan, 0u);
+  EXPECT_EQ(scores.AllTruths().missing, 2u);
+  EXPECT_EQ(scores.AllTruths().with_orphan, 0u);
 }
 
 TEST(Score, OrphansAreMissingButNotFalse) {
@@ -136,9 +59,9 @@ TEST(Score, OrphansAreMissingButNotFalse) {
   lines.Edge("complete", 8, 1, 3000, 1);
   lines.Orphan("complete", "take_up", 0, 3100, 1, "ambiguous");
   const Scores scores = Score(TwoOperations(), lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 0u);
-  EXPECT_EQ(scores.missing, 1u);
-  EXPECT_EQ(scores.missing_with_orphan, 1u);
+  EXPECT_EQ(scores.FalseJoins(), 0u);
+  EXPECT_EQ(scores.AllTruths().missing, 1u);
+  EXPECT_EQ(scores.AllTruths().with_orphan, 1u);
   EXPECT_EQ(scores.orphans_by_reason.at("ambiguous"), 1u);
   EXPECT_EQ(scores.unexplained, 0u);
   EXPECT_DOUBLE_EQ(scores.Recall(), 0.75);
@@ -150,7 +73,7 @@ TEST(Score, SubmitWithAnEdgeAndAnOrphanIsRight) {
   lines.Edge("complete", 8, 1, 3000, 1);
   lines.Orphan("complete", "take_up", 0, 3100, 1, "in_coverage_break");
   lines.Orphan("submit", "hand_out", 7, 1100, 1, "in_coverage_break");
-  EXPECT_EQ(Score(TwoOperations(), lines.Read()).WrongJoins(), 0u);
+  EXPECT_EQ(Score(TwoOperations(), lines.Read()).FalseJoins(), 0u);
 }
 
 TEST(Score, UnexplainedOrphanIsCounted) {
@@ -182,7 +105,7 @@ TEST(Score, InventedEdgesAreFalse) {
   lines.Edge("submit", 1, 9, 1300, 1);    // a third where two were submitted
   lines.Edge("complete", 9, 1, 6000, 1);  // outside every round
   const Scores scores = Score(TwoOperations(), lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 2u);
+  EXPECT_EQ(scores.FalseJoins(), 2u);
 }
 
 TEST(Score, BatchWithALostHalfIsUndecidedNotWrong) {
@@ -190,9 +113,9 @@ TEST(Score, BatchWithALostHalfIsUndecidedNotWrong) {
   SubmitTwo(&lines);
   lines.Edge("complete", 7, 1, 3100, 1);  // the other completion was lost
   const Scores scores = Score(TwoOperations(), lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 0u);
+  EXPECT_EQ(scores.FalseJoins(), 0u);
   EXPECT_EQ(scores.edges.at("observed").undecided, 1u);
-  EXPECT_EQ(scores.undecided, 2u);
+  EXPECT_EQ(scores.AllTruths().undecided, 2u);
 }
 
 TEST(Score, UnreportedBatchIsMissingInSilence) {
@@ -200,8 +123,8 @@ TEST(Score, UnreportedBatchIsMissingInSilence) {
   SubmitTwo(&lines);
   lines.Edge("wake", 1, 2, 9000, 1);
   const Scores scores = Score(TwoOperations(), lines.Read());
-  EXPECT_EQ(scores.missing, 2u);
-  EXPECT_EQ(scores.missing_with_orphan, 0u);
+  EXPECT_EQ(scores.AllTruths().missing, 2u);
+  EXPECT_EQ(scores.AllTruths().with_orphan, 0u);
   EXPECT_EQ(scores.outside_domain.at("wake"), 1u);
 }
 
@@ -226,7 +149,7 @@ TEST(Score, CompletionOfASilentOperationIsFalse) {
   SubmitTwo(&lines);
   lines.Edge("complete", 7, 1, 3000, 1);
   const Scores scores = Score(truth, lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 1u);
+  EXPECT_EQ(scores.FalseJoins(), 1u);
   EXPECT_EQ(scores.silent_operations, 1u);
 }
 
@@ -238,8 +161,8 @@ TEST(Score, BatchesOutsideTheRecordingAreNotMissing) {
   lines.Edge("complete", 8, 1, 3000, 1);
   lines.Edge("complete", 7, 1, 3100, 1);
   const Scores scores = Score(truth, lines.Read());
-  EXPECT_EQ(scores.outside_recording, 1u);
-  EXPECT_EQ(scores.missing, 0u);
+  EXPECT_EQ(scores.AllTruths().outside, 1u);
+  EXPECT_EQ(scores.AllTruths().missing, 0u);
 }
 
 // Requests 21 and 22 use the same handle 5, one after the other. Worker 101 works for 21 over
@@ -341,7 +264,7 @@ TEST(Score, HandOverToAnEarlierLifeOfTheHandleIsFalse) {
   DrawTwoRequests(&lines);
   lines.Edge("queue", 4, 5, 29450, 1, "observed", "application");
   const Scores scores = Score(TwoRequests(), lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 1u);
+  EXPECT_EQ(scores.FalseJoins(), 1u);
   EXPECT_EQ(scores.edges.at("observed").right, 1u);
 }
 
@@ -358,7 +281,7 @@ TEST(Score, NamingTheOwnerOfAnotherOperationIsFalse) {
   lines.Edge("submit", 3, 9, 9900, 1, "observed", "application");
   lines.Edge("submit", 3, 10, 9950, 1, "observed", "application");
   const Scores scores = Score(truth, lines.Read());
-  EXPECT_EQ(scores.WrongJoins(), 1u);
+  EXPECT_EQ(scores.FalseJoins(), 1u);
   EXPECT_EQ(scores.edges.at("observed").right, 4u);
 }
 
