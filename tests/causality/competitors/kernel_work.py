@@ -3,42 +3,50 @@ import re
 
 QUEUE = re.compile(r"work struct=(\S+) function=(\S+)")
 EXECUTE = re.compile(r"work struct (\S+?)(?::|$)")
-BLOCK = re.compile(r"(\d+,\d+) (\S+) .*?(\d+) \+ (\d+)")
+BLOCK = re.compile(r"(\d+,\d+) \S+ .*?(\d+) \+ (\d+)")
 
 
 class KernelWork:
+    """best: what was taken up once is gone; else the newest record of that key wins, again and
+    again."""
+
     def __init__(self, graph, best):
         self._graph, self._best = graph, best
         self._queued = {}  # work_struct -> (event, node)
         self._issued = {}  # (device, sector, sectors) -> (event, node)
 
     def see(self, event, family):
+        graph = self._graph
         if event.name == "workqueue_queue_work" and event.tid in family.tids:
             work, function = QUEUE.match(event.text).groups()
-            node = self._graph.node("work_item", event.time_ns, function, function=function)
-            self._queued[work] = (event, node)
+            node = graph.node("work_item", event.time_ns, function, function=function)
+            self._hand_out("queue", self._queued, work, event, node)
         elif event.name == "workqueue_execute_start":
-            self._take_up(event, self._queued, EXECUTE.match(event.text).group(1), "queue")
+            worker = graph.thread(event.tid, event.time_ns, event.comm)
+            self._take_up("queue", self._queued, EXECUTE.match(event.text).group(1), event, worker,
+                          worker)
         elif event.name == "block_rq_issue" and event.tid in family.tids:
-            device, _, sector, sectors = BLOCK.match(event.text).groups()
-            node = self._graph.node("block_request", event.time_ns, device)
-            self._issued[(device, sector, sectors)] = (event, node)
+            key = BLOCK.match(event.text).groups()
+            node = graph.node("block_request", event.time_ns, key[0])
+            self._hand_out("submit", self._issued, key, event, node)
         elif event.name == "block_rq_complete":
-            device, _, sector, sectors = BLOCK.match(event.text).groups()
-            self._take_up(event, self._issued, (device, sector, sectors), "complete")
+            key = BLOCK.match(event.text).groups()
+            if key in self._issued:
+                # It ends in an interrupt, whoever runs there just then.
+                interrupt = graph.node("interrupt", event.time_ns, f"cpu{event.cpu}")
+                self._take_up("complete", self._issued, key, event, interrupt, None)
 
-    def _take_up(self, event, live, key, kind):
+    def _hand_out(self, kind, live, key, event, node):
+        live[key] = (event, node)
+        thread = self._graph.thread(event.tid, event.time_ns, event.comm)
+        self._graph.edge(kind, thread, node, event.time_ns, event.time_ns, event.event,
+                         event.event, thread, thread)
+
+    def _take_up(self, kind, live, key, event, taker, thread):
         cause, node = (live.pop if self._best else live.get)(key, (None, None))
         if cause is None:
             return
-        graph = self._graph
-        source = graph.thread(cause.tid, cause.time_ns, cause.comm)
-        graph.edge("queue" if kind == "queue" else "submit", source, node, cause.time_ns,
-                   event.time_ns if kind == "queue" else cause.time_ns, cause.event,
-                   event.event if kind == "queue" else cause.event, source,
-                   graph.thread(event.tid, event.time_ns, event.comm) if kind == "queue" else source)
-        if kind == "complete":
-            # It ends in an interrupt, whoever runs there just then.
-            graph.edge("complete", node, graph.node("interrupt", event.time_ns, f"cpu{event.cpu}"),
-                       cause.time_ns, event.time_ns, cause.event, event.event)
-        graph.died(node, event.time_ns)
+        giver = self._graph.thread(cause.tid, cause.time_ns, cause.comm)
+        self._graph.edge(kind, node, taker, cause.time_ns, event.time_ns, cause.event, event.event,
+                         giver, thread)
+        self._graph.died(node, event.time_ns)
