@@ -1,4 +1,5 @@
-// `cprof flame`: CPU time by causal frames and stacks.
+// `cprof flame`: where time went, by causal frames and stacks.
+#include <cmath>
 #include <memory>
 #include <string>
 
@@ -11,13 +12,46 @@
 namespace cprof {
 namespace {
 
+constexpr double kMaxMinWidth = 1000;  // pixels; the whole picture is 1200 wide
+
 struct Words {
   std::string input = kDefaultInput;
   std::string output = "-";
+  std::string by = "request";
+  std::string weight;
+  std::string title;
+  std::string palette = "default";
+  double min_width = 0.5;
+  bool icicle = false;
   bool folded = false;
 };
 
+FlameOptions OptionsOf(const Words& words) {
+  FlameOptions options;
+  options.folded = words.folded;
+  if (words.by == "thread") options.fold.by = FlameBy::kThread;
+  if (words.by == "io_request") {
+    // The one weight of all that a request to the kernel has.
+    options.fold.by = FlameBy::kIoRequest;
+    options.fold.weight = FlameWeight::kWall;
+  }
+  if (words.weight == "cpu") options.fold.weight = FlameWeight::kCpu;
+  if (words.weight == "wall") options.fold.weight = FlameWeight::kWall;
+  if (words.weight == "count") options.fold.weight = FlameWeight::kCount;
+  options.svg.title = words.title;
+  options.svg.icicle = words.icicle;
+  if (words.palette == "colour-blind") options.svg.palette = FlamePalette::kColourBlind;
+  options.svg.min_width_centipixels = static_cast<uint32_t>(std::lround(words.min_width * 100));
+  return options;
+}
+
 int Run(const Words& words) {
+  const FlameOptions options = OptionsOf(words);
+  if (!IsFlameFold(options.fold)) {
+    PrintError({"an io_request has no CPU time of its own",
+                "use --weight wall or count, or --by request or thread"});
+    return kExitUsage;
+  }
   Result<Input> input = OpenInput(words.input);
   if (!input) {
     PrintError(input.error());
@@ -30,15 +64,13 @@ int Run(const Words& words) {
   }
   StringTable strings;
   TextOutput out((*output)->sink());
-  FlameOptions flame;
-  flame.folded = words.folded;
-  const auto folder = MakeFlameFolder(flame.fold, strings);
+  const auto folder = MakeFlameFolder(options.fold, strings);
   const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *folder);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;
   }
-  WriteFlame(flame, *folder, out);
+  WriteFlame(options, *folder, out);
   const int exit_code = FinishOutput(**output, out.Finish(), kExitOk);
   PrintLosses(*input, *read);
   return exit_code;
@@ -52,7 +84,22 @@ std::function<int()> SetupFlame(CLI::App& app) {
       ->capture_default_str();
   app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
       ->capture_default_str();
+  app.add_option("--by", words->by, "what the first frames are: request, thread or io_request")
+      ->check(CLI::IsMember({"request", "thread", "io_request"}))
+      ->capture_default_str();
+  app.add_option("--weight", words->weight,
+                 "what widths are: cpu, wall or count (default cpu; of io_request wall)")
+      ->check(CLI::IsMember({"cpu", "wall", "count"}));
   app.add_flag("--folded", words->folded, "folded stacks, one a line, instead of SVG");
+  app.add_flag("--icicle", words->icicle, "root at the top");
+  app.add_option("--title", words->title, "title of the picture")->check(IsNotEmpty);
+  app.add_option("--min-width", words->min_width,
+                 "pixels; narrower frames are drawn once they are zoomed into")
+      ->check(CLI::Range(0.0, kMaxMinWidth))
+      ->capture_default_str();
+  app.add_option("--palette", words->palette, "colours: default or colour-blind")
+      ->check(CLI::IsMember({"default", "colour-blind"}))
+      ->capture_default_str();
   return [words] { return Run(*words); };
 }
 

@@ -31,13 +31,24 @@ class FlameFolder : public ReportSink {
   // After Fold.
   virtual std::string Title() const = 0;
   virtual std::string Subtitle() const = 0;
+  virtual FlameUnit unit() const { return FlameUnit::kNanoseconds; }
+  virtual std::string counted() const { return ""; }  // of unit kCount
 };
 
-// By request, CPU time: from the root the kind of request, the tasks and the like between it and
-// the thread that worked for it, the thread, its user stack, its kernel stack. Each kind of request
-// has the CPU time that the scheduler accounted to it, divided by the samples taken in it; one that
-// was never hit by a sample shows its exact time as "[not sampled]". CPU time that no request owns
-// is under "[no request]", its size again by the scheduler's account.
+// The first frames are kinds of request, threads by name, or io_uring operations. Sums are those of
+// `cprof report` with the same --by, to the nanosecond:
+//
+// CPU by request: the kind of request, the tasks and the like between it and the thread that worked
+//   for it, the thread, its stack. Each kind has the CPU time that the scheduler accounted to it,
+//   divided by the samples taken in it; one that was never hit by a sample shows it as "[not
+//   sampled]". Requests seen only in part stand apart. What no request owns is "[no request]", its
+//   size again by the scheduler's account.
+// Wall by request: the kind, the tasks, the state of its wall time, what was waited for, who held
+//   it and what the holder did meanwhile; running time is divided by the samples taken in it.
+// Count by request: each once, at the frame that had the most of its wall time.
+// By thread: CPU as for requests, each thread by its own account, with the request below the stack;
+//   wall by state, what was waited on and who ended it; count as above.
+// By io_request: from submit to completion, by operation and the request that owns it.
 std::unique_ptr<FlameFolder> MakeFlameFolder(const FlameFoldOptions& options,
                                              const StringTable& strings);
 

@@ -58,6 +58,12 @@ class RenderFlame : public testing::Test {
     flame.OnSample(thread, thread, sample);
   }
 
+  // What the attribute pass tells of a request at its end.
+  static void Settle(FlameFolder& flame, NodeId request, uint64_t cpu_ns) {
+    flame.OnCost({request, "cpu_ns", cpu_ns, cpu_ns, cpu_ns});
+    flame.OnRequestEnd({request, true, true, 0, 0});
+  }
+
   StringTable strings_;
 };
 
@@ -75,8 +81,8 @@ TEST_F(RenderFlame, SamplesAreScaledToTheExactTimeOfEachKind) {
     Bind(flame, 1, 0, 20);
     Sample(flame, 1, 0x110);
     flame.OnThreadRuntime(1, 0, 10'000'000);
-    flame.OnCost({2, "cpu_ns", 7'000'001, 0, 0});
-    flame.OnCost({3, "cpu_ns", 1'000'000, 0, 0});
+    Settle(flame, 2, 7'000'001);
+    Settle(flame, 3, 1'000'000);
   });
   EXPECT_EQ(text,
             "[no request];thread worker;do_one_[k] 1999999\n"
@@ -103,6 +109,7 @@ TEST_F(RenderFlame, TasksStandBetweenRequestAndThreadAndFoldByName) {
     Sample(flame, 1, 0);
     Bind(flame, 1, 5, 20);
     Sample(flame, 1, 0);
+    flame.OnRequestEnd({2, true, true, 0, 0});
   });
   EXPECT_EQ(text,
             "request cache/GET;task cache/a;task cache/b;thread w;[kernel]_[k] 1000000\n"
