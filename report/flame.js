@@ -397,7 +397,8 @@ function element(name, attributes, within, text) {
   return made;
 }
 
-const controls = make("foreignObject", { y: 32, width: 560, height: 30 }, svg);
+const head = svg.querySelector("g.head");
+const controls = make("foreignObject", { y: 32, width: 560, height: 30 }, head);
 const bar = element("div", { class: "cprof-controls" }, controls);
 const found = element("span", { class: "found", role: "status", "aria-live": "polite" }, bar);
 const searchInput = element("input", {
@@ -550,6 +551,12 @@ function onPageKey(event) {
   }
 }
 
+// Title and controls stay where they can be seen.
+function scroll() {
+  const top = toPicture(0, 0).y;
+  head.setAttribute("transform", "translate(0," + Math.max(0, Math.round(top)) + ")");
+}
+
 function resize() {
   if (alone) pageWidth = Math.max(900, window.innerWidth);
   controls.setAttribute("x", pageWidth - MARGIN - 560);
@@ -594,7 +601,10 @@ function listen() {
     });
   }
   (alone ? document : svg).addEventListener("keydown", onPageKey);
-  if (alone) window.addEventListener("resize", resize);
+  if (alone) {
+    window.addEventListener("resize", resize);
+    window.addEventListener("scroll", scroll);
+  }
 }
 
 function measureCharacter() {
@@ -605,10 +615,12 @@ function measureCharacter() {
   if (width > 3 && width < 12) characterWidth = width;
 }
 
-svg.appendChild(tip);  // over the controls
+svg.appendChild(tip);  // over all else
 measureCharacter();
 zoom = wholeFrame(0);
 listen();
 resize();
+// The root is where reading begins.
+if (alone && !data.icicle) window.scrollTo(0, Number(svg.getAttribute("height")));
 svg.setAttribute("data-ready", "true");
 })();

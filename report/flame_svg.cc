@@ -78,9 +78,10 @@ class SvgWriter {
 
   void Write() {
     Legend();
-    Head();
+    Begin();
     for (const FlameBox& box : boxes_) Box(box);
     out_.text() += "</g>\n";
+    Head();
     Data();
     out_.text() += "<script><![CDATA[\n";
     out_.text() += kFlameScript;
@@ -104,7 +105,7 @@ class SvgWriter {
     AppendPrintable(options_.counted, out);
   }
 
-  void Head() {
+  void Begin() {
     std::string& text = out_.text();
     text +=
         "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n"
@@ -126,7 +127,16 @@ class SvgWriter {
         "height=\"6\" fill=\"#fff\" fill-opacity=\".7\"/></pattern><pattern id=\"cprof-unknown\" "
         "width=\"5\" height=\"5\" patternUnits=\"userSpaceOnUse\"><circle cx=\"1.5\" cy=\"1.5\" "
         "r=\"1\" fill-opacity=\".38\"/></pattern></defs>\n<rect class=\"paper\" width=\"100%\" "
-        "height=\"100%\" fill=\"#fff\"/>\n<text class=\"title\" x=\"12\" y=\"29\">";
+        "height=\"100%\" fill=\"#fff\"/>\n<g class=\"frames\">\n";
+    out_.Drain();
+  }
+
+  // Comes after the frames: the script keeps it in sight, over them.
+  void Head() {
+    std::string& text = out_.text();
+    text += "<g class=\"head\"><rect width=\"100%\" fill=\"#fff\"";
+    AppendAttribute("height", Top() - 2 * kPixel, &text);
+    text += "/>\n<text class=\"title\" x=\"12\" y=\"29\">";
     std::string title;
     AppendPrintable(options_.title, &title);
     AppendXmlOfPrintable(Cut(title, kMaxTitleCharacters), &text);
@@ -134,7 +144,7 @@ class SvgWriter {
     AppendXml(options_.subtitle, &text);
     text += "</text>\n<g class=\"legend\">\n";
     text += legend_;
-    text += "</g>\n<g class=\"frames\">\n";
+    text += "</g>\n</g>\n";
     out_.Drain();
   }
 

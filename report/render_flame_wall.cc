@@ -126,27 +126,48 @@ void RequestWallFolder::Put(FoldTree::NodeIndex node, uint64_t amount_ns, Confid
   leaves_.push_back({node, confidence, amount_ns});
 }
 
-// What was waited for, who held it, and what the holder did meanwhile.
+// What was waited for, who held it, and what the holder did meanwhile. Resources of one domain
+// stand together; which of them it was comes last.
 FoldTree::NodeIndex RequestWallFolder::CauseFrame(FoldTree::NodeIndex node, const WaitCause& cause,
                                                   FramesIndex frames) {
-  node = StateFrame(&tree_, node, cause.state);
   const std::vector<Label>& way = paths_.Labels(frames);
+  const auto labelled = [&](const Label& label) {
+    node = LabelFrame(&tree_, node, label, strings_);
+  };
   const auto worded = [&](FrameKind kind, std::string words, const Label& label) {
     AppendLabel(label, strings_, &words);
     node = tree_.Child(node, kind, words);
   };
-  if (cause.peer.known && cause.state == WallState::kBlocked) {
-    worded(FrameKind::kThread, "woken by ", cause.peer);
-  } else if (cause.peer.known && (way.empty() || way.back() != cause.peer)) {
-    node = LabelFrame(&tree_, node, cause.peer, strings_);
+  Label peer = cause.peer;
+  if (peer.known && !way.empty() && way.back() == peer) peer = {};  // is there already
+  // What waits to be taken up is where the request is by now.
+  if (peer.known && cause.state == WallState::kQueued && peer.kind == NodeKind::kRuntimeTask) {
+    labelled(std::exchange(peer, {}));
   }
-  if (!cause.holder.known || cause.holder == cause.peer) return node;
-  if (cause.state == WallState::kInChild) return LabelFrame(&tree_, node, cause.holder, strings_);
-  const bool held = cause.state == WallState::kResource || cause.state == WallState::kLock;
-  worded(FrameKind::kRequest, held ? "held by " : "by ", cause.holder);
-  if (!cause.holder_known) return node;
-  node = StateFrame(&tree_, node, cause.holder_state);
-  if (cause.holder_peer.known) node = LabelFrame(&tree_, node, cause.holder_peer, strings_);
+  node = StateFrame(&tree_, node, cause.state);
+  Label one_of;
+  if (peer.known && peer.kind == NodeKind::kResource && peer.domain != 0) {
+    one_of = peer;
+    node = tree_.Child(node, FrameKind::kResource,
+                       "resources " + std::string(strings_.Get(peer.domain)));
+  } else if (peer.known && cause.state == WallState::kBlocked) {
+    worded(FrameKind::kThread, "woken by ", peer);
+  } else if (peer.known) {
+    labelled(peer);
+  }
+  if (cause.holder.known && cause.holder != cause.peer) {
+    const bool held = cause.state == WallState::kResource || cause.state == WallState::kLock;
+    if (cause.state == WallState::kInChild) {
+      labelled(cause.holder);
+    } else {
+      worded(FrameKind::kRequest, held ? "held by " : "by ", cause.holder);
+    }
+    if (cause.holder_known) {
+      node = StateFrame(&tree_, node, cause.holder_state);
+      if (cause.holder_peer.known) labelled(cause.holder_peer);
+    }
+  }
+  if (one_of.known) labelled(one_of);
   return node;
 }
 

@@ -4,6 +4,7 @@
 #include <cstdlib>
 #include <fstream>
 #include <functional>
+#include <map>
 #include <memory>
 #include <sstream>
 #include <string>
@@ -50,19 +51,73 @@ std::string Report(const std::string& recording, const ReportOptions& options) {
   });
 }
 
-std::string Flame(const std::string& recording, bool folded) {
+std::string Flame(const std::string& recording, const FlameOptions& options) {
   std::string text;
   const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
   TextOutput out(*sink);
   StringTable strings;
-  FlameOptions options;
-  options.folded = folded;
   const auto folder = MakeFlameFolder(options.fold, strings);
   const auto source = MakeStringSource(recording);
   EXPECT_TRUE(RunPipeline(*source, strings, {}, *folder));
   WriteFlame(options, *folder, out);
   EXPECT_TRUE(out.Finish());
   return text;
+}
+
+std::string Folded(const std::string& recording, FlameBy by, FlameWeight weight) {
+  FlameOptions options;
+  options.folded = true;
+  options.fold = {by, weight};
+  return Flame(recording, options);
+}
+
+// By the first frame, and by the first two.
+std::map<std::string, uint64_t> FoldedSums(const std::string& folded) {
+  std::map<std::string, uint64_t> sums;
+  std::stringstream lines(folded);
+  for (std::string line; std::getline(lines, line);) {
+    const size_t space = line.rfind(' ');
+    const uint64_t amount = std::strtoull(line.c_str() + space + 1, nullptr, 10);
+    line.resize(space);
+    const size_t first = line.find(';');
+    sums[line.substr(0, first)] += amount;
+    if (first != std::string::npos) sums[line.substr(0, line.find(';', first + 1))] += amount;
+  }
+  return sums;
+}
+
+// The first table of a report as CSV: a row's name and its figures by column.
+using CsvRows = std::map<std::string, std::map<std::string, uint64_t>>;
+CsvRows ReportRows(const std::string& recording, ReportBy by) {
+  ReportOptions options;
+  options.by = by;
+  options.format = ReportFormat::kCsv;
+  std::stringstream lines(Report(recording, options));
+  const auto cells = [](const std::string& line) {
+    std::vector<std::string> found{""};
+    bool quoted = false;
+    for (const char c : line) {
+      if (c == '"') {
+        quoted = !quoted;
+      } else if (c == ',' && !quoted) {
+        found.emplace_back();
+      } else {
+        found.back() += c;
+      }
+    }
+    return found;
+  };
+  std::string line;
+  std::getline(lines, line);
+  const std::vector<std::string> columns = cells(line);
+  CsvRows rows;
+  while (std::getline(lines, line) && !line.empty()) {
+    const std::vector<std::string> row = cells(line);
+    for (size_t i = 1; i < row.size() && i < columns.size(); ++i) {
+      rows[row[0]][columns[i]] = std::strtoull(row[i].c_str(), nullptr, 10);
+    }
+  }
+  return rows;
 }
 
 std::string GraphText(const std::string& recording, bool dot, std::optional<Key> request) {
@@ -132,8 +187,67 @@ TEST_P(Golden, Graph) {
 }
 
 TEST_P(Golden, Flame) {
-  Compare(name_ + ".folded", Flame(recording_, true));
-  Compare(name_ + ".svg", CutScript(Flame(recording_, false)));
+  Compare(name_ + ".svg", CutScript(Flame(recording_, {})));
+  const auto folded = [this](FlameBy by, FlameWeight weight, const char* end) {
+    Compare(name_ + end, Folded(recording_, by, weight));
+  };
+  folded(FlameBy::kRequest, FlameWeight::kCpu, ".folded");
+  folded(FlameBy::kRequest, FlameWeight::kWall, ".wall.folded");
+  folded(FlameBy::kRequest, FlameWeight::kCount, ".count.folded");
+  folded(FlameBy::kThread, FlameWeight::kCpu, ".threads.folded");
+  folded(FlameBy::kThread, FlameWeight::kWall, ".threads.wall.folded");
+  folded(FlameBy::kIoRequest, FlameWeight::kWall, ".io_requests.wall.folded");
+}
+
+TEST_P(Golden, FlamesOfRequestsAddUpToTheReport) {
+  const CsvRows rows = ReportRows(recording_, ReportBy::kRequest);
+  ASSERT_FALSE(rows.empty());
+  auto wall = FoldedSums(Folded(recording_, FlameBy::kRequest, FlameWeight::kWall));
+  auto cpu = FoldedSums(Folded(recording_, FlameBy::kRequest, FlameWeight::kCpu));
+  auto count = FoldedSums(Folded(recording_, FlameBy::kRequest, FlameWeight::kCount));
+  size_t seen = 0;
+  for (auto [name, row] : rows) {
+    const std::string frame = "request " + name;
+    EXPECT_EQ(wall[frame], row["wall_ns"]) << name;
+    EXPECT_EQ(cpu[frame], row["cpu_ns"]) << name;
+    EXPECT_EQ(count[frame], row["count"]) << name;
+    // This recording has no tasks, so the states are the second frames.
+    for (const char* state : {"running", "runnable", "io", "resource", "unknown"}) {
+      EXPECT_EQ(wall[frame + ";" + state], row[std::string(state) + "_ns"]) << name << state;
+      seen += row[std::string(state) + "_ns"] > 0 ? 1 : 0;
+    }
+  }
+  EXPECT_GE(seen, 5U);
+}
+
+TEST_P(Golden, FlamesOfThreadsAndIoAddUpToTheReport) {
+  std::map<std::string, uint64_t> wall_ns, cpu_ns;
+  uint64_t all_cpu_ns = 0;
+  for (auto [name, row] : ReportRows(recording_, ReportBy::kThread)) {
+    const std::string frame = "thread " + name.substr(0, name.rfind('/'));
+    wall_ns[frame] += row["wall_ns"];
+    cpu_ns[frame] += row["cpu_ns"];
+    all_cpu_ns += row["cpu_ns"];
+  }
+  ASSERT_GT(all_cpu_ns, 0U);
+  auto wall = FoldedSums(Folded(recording_, FlameBy::kThread, FlameWeight::kWall));
+  auto cpu = FoldedSums(Folded(recording_, FlameBy::kThread, FlameWeight::kCpu));
+  for (const auto& [frame, amount_ns] : wall_ns) {
+    EXPECT_EQ(wall[frame], amount_ns) << frame;
+    EXPECT_EQ(cpu[frame], cpu_ns[frame]) << frame;
+  }
+  uint64_t by_request_ns = 0;
+  for (const auto& [frame, sum_ns] :
+       FoldedSums(Folded(recording_, FlameBy::kRequest, FlameWeight::kCpu))) {
+    if (frame.find(';') == std::string::npos) by_request_ns += sum_ns;
+  }
+  EXPECT_EQ(by_request_ns, all_cpu_ns);
+  auto io = FoldedSums(Folded(recording_, FlameBy::kIoRequest, FlameWeight::kWall));
+  auto count = FoldedSums(Folded(recording_, FlameBy::kIoRequest, FlameWeight::kCount));
+  for (auto [name, row] : ReportRows(recording_, ReportBy::kIoRequest)) {
+    EXPECT_EQ(io["io " + name], row["total_ns"]) << name;
+    EXPECT_EQ(count["io " + name], row["count"]) << name;
+  }
 }
 
 TEST_P(Golden, StatesOfEveryRequestAddUpToItsWall) {
