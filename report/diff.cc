@@ -158,12 +158,6 @@ std::vector<CauseChange> CompareCauses(const std::vector<KindPair>& pairs) {
   return changes;
 }
 
-// Certain ones first, then by impact.
-bool IsBefore(const Change& a, const Change& b) {
-  if (a.certain() != b.certain()) return a.certain();
-  return std::abs(a.impact_ns) > std::abs(b.impact_ns);
-}
-
 }  // namespace
 
 std::string_view DiffVerdictName(DiffVerdict verdict) {
@@ -174,6 +168,11 @@ std::string_view DiffVerdictName(DiffVerdict verdict) {
     case DiffVerdict::kOnlyOne: return "one side only";
   }
   return "noise";
+}
+
+bool IsLargerChange(const Change& a, const Change& b) {
+  if (a.certain() != b.certain()) return a.certain();
+  return std::abs(a.impact_ns) > std::abs(b.impact_ns);
 }
 
 Comparison Compare(const DiffProfile& a, const DiffProfile& b) {
@@ -189,9 +188,10 @@ Comparison Compare(const DiffProfile& a, const DiffProfile& b) {
   comparison.causes = CompareCauses(pairs);
   // Both came in the order of their names, which stays where impacts are equal.
   std::stable_sort(comparison.kinds.begin(), comparison.kinds.end(),
-                   [](const auto& x, const auto& y) { return IsBefore(x.mean, y.mean); });
+                   [](const auto& x, const auto& y) { return IsLargerChange(x.mean, y.mean); });
   std::stable_sort(comparison.causes.begin(), comparison.causes.end(),
-                   [](const auto& x, const auto& y) { return IsBefore(x.change, y.change); });
+                   [](const auto& x, const auto& y) { return IsLargerChange(x.change, y.change); });
+  comparison.paths = ComparePaths(a, b, comparison.kinds);
   return comparison;
 }
 

@@ -56,11 +56,24 @@ struct CauseChange {
   double resource_share = 0;    // of the change of all that changed in that direction
 };
 
+// CPU time of one folded path.
+struct PathChange {
+  std::string kind;                 // raw, of the request; "[no request]" as it is
+  std::vector<std::string> frames;  // from the one beneath the request on; raw
+  Change change;                    // per request of the kind, and of all for "[no request]"
+};
+inline constexpr size_t kMaxDiffPaths = 4096;  // the largest changes
+
 struct Comparison {
   // Certain ones first, each part by |impact_ns|, largest first; ties by name.
   std::vector<KindChange> kinds;    // by their mean
   std::vector<CauseChange> causes;  // every wait of every kind
+  std::vector<PathChange> paths;    // where both sides have samples
 };
+// Certain ones before others, then the one with the larger impact.
+bool IsLargerChange(const Change& a, const Change& b);
+std::vector<PathChange> ComparePaths(const DiffProfile& a, const DiffProfile& b,
+                                     const std::vector<KindChange>& kinds);
 Comparison Compare(const DiffProfile& a, const DiffProfile& b);
 
 // What stands against comparing two recordings.

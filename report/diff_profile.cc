@@ -7,6 +7,7 @@
 #include <unordered_map>
 #include <utility>
 
+#include "report/render_flame.h"
 #include "report/request_ledger.h"
 #include "report/wait_causes.h"
 
@@ -16,7 +17,7 @@ namespace {
 constexpr const char* kOther = "[other]";
 constexpr size_t kMaxNamed = 1 << 16;  // causes whose words are kept
 
-class ProfileGatherer : public ProfileSink {
+class ProfileGatherer : public ReportSink {
  public:
   explicit ProfileGatherer(const StringTable& strings)
       : strings_(strings), ledger_([this](const RequestRecord& record) { Take(record); }) {}
@@ -40,7 +41,9 @@ class ProfileGatherer : public ProfileSink {
     ledger_.OnFinal(final_ns);
   }
 
-  DiffProfile Finish(const ReadSummary& read) override {
+  void OnSample(NodeId, NodeId, const StackSample&) override { ++profile_.samples; }
+
+  DiffProfile Finish(const ReadSummary& read) {
     ledger_.Finish();
     for (const auto& [name, kind] : profile_.kinds) {
       (void)name;
@@ -178,10 +181,28 @@ class ProfileGatherer : public ProfileSink {
   RequestLedger ledger_;
 };
 
+class ProfileAndTree : public ProfileSink {
+ public:
+  explicit ProfileAndTree(const StringTable& strings)
+      : gatherer_(strings), folder_(MakeFlameFolder({}, strings)) {
+    Add(&gatherer_);
+    Add(folder_.get());
+  }
+  DiffProfile Finish(const ReadSummary& read) override {
+    DiffProfile profile = gatherer_.Finish(read);
+    profile.cpu = folder_->Fold();
+    return profile;
+  }
+
+ private:
+  ProfileGatherer gatherer_;
+  std::unique_ptr<FlameFolder> folder_;
+};
+
 }  // namespace
 
 std::unique_ptr<ProfileSink> MakeProfileSink(const StringTable& strings) {
-  return std::make_unique<ProfileGatherer>(strings);
+  return std::make_unique<ProfileAndTree>(strings);
 }
 
 }  // namespace cprof

@@ -11,8 +11,10 @@
 
 #include "report/coverage.h"
 #include "report/estimate.h"
+#include "report/fold.h"
 #include "report/histogram.h"
 #include "report/pipeline.h"
+#include "report/sink_fan_out.h"
 
 namespace cprof {
 
@@ -57,10 +59,12 @@ struct DiffProfile {
   uint64_t not_whole = 0;
   uint64_t wall_ns = 0;  // of all whole requests, each instant once
   uint64_t unknown_ns = 0;
+  FoldTree cpu;  // CPU time by request, as `cprof flame` has it
+  uint64_t samples = 0;
 };
 
 // Gathers a profile from the pipeline; Finish gives it.
-class ProfileSink : public ReportSink {
+class ProfileSink : public SinkFanOut {
  public:
   virtual DiffProfile Finish(const ReadSummary& read) = 0;
 };

@@ -141,6 +141,17 @@ void AppendFoldedFrame(std::string_view text, std::string* out) {
   });
 }
 
+std::string CutPrintable(std::string text, size_t max_width) {
+  if (PrintableWidth(text) <= max_width) return text;
+  size_t bytes = 0;
+  for (size_t width = 0; bytes < text.size(); ++bytes) {
+    const bool starts = (static_cast<uint8_t>(text[bytes]) & 0xc0) != 0x80;
+    if (starts && width++ == max_width - 3) break;
+  }
+  text.resize(bytes);
+  return text + "...";
+}
+
 size_t PrintableWidth(std::string_view text) {
   size_t width = 0;
   for (const char c : text) width += IsUtf8Continuation(static_cast<uint8_t>(c)) ? 0 : 1;

@@ -30,6 +30,9 @@ void AppendDotString(std::string_view text, std::string* out);
 // A frame of a folded stack: AppendPrintable, with ';' (it separates frames) as \x3b.
 void AppendFoldedFrame(std::string_view text, std::string* out);
 
+// Printable text of at most `width` columns (at least 4): what is longer ends in "...".
+std::string CutPrintable(std::string text, size_t width);
+
 // How many columns printable text takes: its number of code points.
 size_t PrintableWidth(std::string_view text);
 

@@ -17,6 +17,8 @@ constexpr double kShownState = 0.01;
 constexpr uint64_t kShownNs = 500;  // rounds to a microsecond
 // A resource is named beside its domain where it makes up this much of the change.
 constexpr double kNamedResource = 0.5;
+constexpr size_t kShownFrames = 4;    // of a path, its last
+constexpr size_t kShownColumns = 40;  // of a frame
 // Beyond that many requests a second no decimals are shown.
 constexpr double kManyPerSecond = 100;
 
@@ -163,6 +165,50 @@ Table MakeCauseTable(const DiffView& view) {
   return table;
 }
 
+// The end of a path, which says most; the whole of it is in JSON.
+std::string PathEnd(const PathChange& path) {
+  std::string text;
+  const size_t size = path.frames.size();
+  const size_t first = size > kShownFrames ? size - kShownFrames : 0;
+  if (first > 0) text = "...";
+  for (size_t i = first; i < size; ++i) {
+    if (!text.empty()) text += ';';
+    text += CutPrintable(path.frames[i], kShownColumns);
+  }
+  return text;
+}
+
+Table MakePathTable(const DiffView& view) {
+  Table table;
+  table.title =
+      "CPU time by folded path, certain ones first, largest change of all requests' mean first (ms "
+      "per request of the kind, of all for [no request])";
+  table.columns = ChangeColumns();
+  table.columns.push_back({"", "request", Column::Unit::kText});
+  table.columns.push_back({"", "path", Column::Unit::kText});
+  for (const PathChange& path : view.comparison.paths) {
+    if (table.rows.size() >= view.limit) break;
+    if (!IsShown(path.change)) continue;
+    std::vector<Cell> row = ChangeCells(path.change);
+    row.emplace_back(path.kind);
+    row.emplace_back(PathEnd(path));
+    table.rows.push_back(std::move(row));
+  }
+  return table;
+}
+
+template <typename Rows>
+void AppendMore(const Rows& rows, size_t limit, std::string_view what, std::string* out) {
+  const auto shown = static_cast<size_t>(
+      std::count_if(rows.begin(), rows.end(), [](const auto& row) { return IsShown(row.change); }));
+  if (shown <= limit) return;
+  *out += "# ";
+  AppendGrouped(shown - limit, out);
+  *out += " more ";
+  *out += what;
+  *out += "; --limit shows them, --format json has all\n";
+}
+
 void AppendSide(const std::string& name, const DiffProfile& profile, std::string* out) {
   AppendPrintable(name, out);
   *out += ": ";
@@ -287,19 +333,16 @@ void AppendDiffText(const DiffView& view, std::string* out) {
     *out += concern.grave ? "# unfair     : " : "# careful    : ";
     *out += concern.text + '\n';
   }
-  for (const Table& table : {MakeKindTable(view), MakeCauseTable(view)}) {
-    if (table.rows.empty()) continue;
+  const auto append = [out](const Table& table) {
+    if (table.rows.empty()) return;
     *out += "#\n";
     AppendTableText(table, out);
-  }
-  const auto rows = static_cast<size_t>(
-      std::count_if(view.comparison.causes.begin(), view.comparison.causes.end(),
-                    [](const CauseChange& cause) { return IsShown(cause.change); }));
-  if (rows > view.limit) {
-    *out += "# ";
-    AppendGrouped(rows - view.limit, out);
-    *out += " more causes; --limit shows them, --format json has all\n";
-  }
+  };
+  append(MakeKindTable(view));
+  append(MakeCauseTable(view));
+  AppendMore(view.comparison.causes, view.limit, "causes", out);
+  append(MakePathTable(view));
+  AppendMore(view.comparison.paths, view.limit, "paths", out);
 }
 
 }  // namespace cprof

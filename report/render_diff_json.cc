@@ -49,6 +49,7 @@ void WriteSide(std::string_view key, const std::string& name, const DiffProfile&
   json->Field("name", name);
   json->Field("requests", profile.requests);
   json->Field("not_whole", profile.not_whole);
+  json->Field("samples", profile.samples);
   profile.coverage.WriteJson(json);
   json->EndObject();
 }
@@ -107,6 +108,19 @@ void AppendDiffJson(const DiffView& view, std::string* out) {
     AppendCauseChangeWords(cause_change, &words);
     json.Field("cause", words);
     WriteChange(cause_change.change, &json);
+    json.EndObject();
+  }
+  json.EndArray();
+  json.Key("cpu_paths");
+  json.BeginArray();
+  for (const PathChange& path : view.comparison.paths) {
+    json.BeginObject();
+    json.Field("request", path.kind);
+    json.Key("frames");
+    json.BeginArray();
+    for (const std::string& frame : path.frames) json.Text(frame);
+    json.EndArray();
+    WriteChange(path.change, &json);
     json.EndObject();
   }
   json.EndArray();

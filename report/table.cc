@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <numeric>
+#include <utility>
 
 namespace cprof {
 namespace {
@@ -21,13 +22,7 @@ void AppendPaddedText(const std::string& text, size_t width, bool left, std::str
 std::string NameText(const std::string& name, bool cut) {
   std::string printable;
   AppendPrintable(name, &printable);
-  if (!cut || PrintableWidth(printable) <= kMaxTextWidth) return printable;
-  size_t bytes = 0;
-  for (size_t width = 0; bytes < printable.size(); ++bytes) {
-    const bool starts = (static_cast<uint8_t>(printable[bytes]) & 0xc0) != 0x80;
-    if (starts && width++ == kMaxTextWidth - 3) break;
-  }
-  return printable.substr(0, bytes) + "...";
+  return cut ? CutPrintable(std::move(printable), kMaxTextWidth) : printable;
 }
 
 // Times of a row in us. Parts are rounded down, then those with the largest remainders up, until

@@ -1,12 +1,14 @@
 // Two recordings are compared per request, the cause comes first, and noise is called noise.
 #include <gtest/gtest.h>
 
+#include <map>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "format/reader.h"
+#include "report/diff_tree.h"
 #include "report/render_diff.h"
 #include "tests/unit/shelf_story.h"
 
@@ -165,6 +167,58 @@ TEST(Diff, NothingToCompareIsGraveAndTheSameRecordingIsTold) {
       0u);
   EXPECT_EQ(Pair(Story(true), Story(true)).Concerns(), "both are the same recording\n");
   EXPECT_EQ(Pair(Story(true), Story(false)).Concerns(), "");
+}
+
+// Samples say how a request's CPU time is shared out; how much there is the scheduler knows.
+TEST(Diff, PathsAreJudgedByTheirSamples) {
+  ShelfStory before = Story(true, 30), after = Story(true, 60);
+  before.io_samples = after.io_samples = after.futex_samples = 2;
+  const Pair pair(before, after);
+  const double cpu_ns = pair.Kind("http/GET cold").cpu.b.value;
+  std::map<std::string, const Change*> changes;
+  for (const PathChange& path : pair.view.comparison.paths) {
+    if (path.kind != "http/GET cold") continue;
+    EXPECT_EQ(path.frames.front(), "thread worker-0");
+    changes[path.frames.back()] = &path.change;
+  }
+  ASSERT_EQ(changes.size(), 2u);
+  EXPECT_TRUE(changes["futex_wait_[k]"]->certain());
+  EXPECT_NEAR(changes["futex_wait_[k]"]->difference.value, cpu_ns / 2, cpu_ns / 100);
+  EXPECT_TRUE(changes["io_read_[k]"]->certain());
+  EXPECT_NEAR(changes["io_read_[k]"]->difference.value, -cpu_ns / 2, cpu_ns / 100);
+  EXPECT_NE(pair.Text().find("thread worker-0;futex_wait_[k]\n"), std::string::npos);
+}
+
+TEST(Diff, OneSampleMoreIsNoise) {
+  ShelfStory before = Story(true, 40), after = Story(true, 40);
+  before.io_samples = after.io_samples = 1;
+  after.breaks =
+      "!sample 3.000000000 context.cpu0.40 42/40@900 task sample:cpu weight_ns=1000000 "
+      "user_frames=0 kernel_frames=1 p=1 kernel=0x210\n";
+  for (const PathChange& path : Pair(before, after).view.comparison.paths) {
+    EXPECT_EQ(path.change.verdict, DiffVerdict::kNoise) << path.frames.back();
+  }
+}
+
+TEST(Diff, MergedTreeStandsForAsManyRequestsOnBothSides) {
+  ShelfStory before = Story(true, 30), after = Story(true, 60);
+  before.io_samples = after.io_samples = 3;
+  const Pair pair(before, after);
+  uint64_t cpu_ns = 0;
+  for (const auto& [name, kind] : pair.a.kinds) cpu_ns += kind.cpu_ns.sum;
+  const RequestScale scale(pair.a, pair.b);
+  const FoldTree tree = MergePerRequest(pair.a.cpu, pair.b.cpu, scale);
+  // 45 requests of each kind.
+  uint64_t amount = 0, before_amount = 0;
+  for (size_t i = 0; i < tree.nodes().size(); ++i) {
+    FoldTree::NodeIndex top = static_cast<FoldTree::NodeIndex>(i);
+    while (tree.nodes()[top].parent != FoldTree::kRoot) top = tree.nodes()[top].parent;
+    if (tree.nodes()[top].name == "[no request]") continue;
+    amount += tree.nodes()[i].self.amount;
+    before_amount += tree.nodes()[i].self.before;
+  }
+  EXPECT_NEAR(static_cast<double>(before_amount), static_cast<double>(cpu_ns) * 45 / 30, 2);
+  EXPECT_NEAR(static_cast<double>(amount), static_cast<double>(before_amount), 2);
 }
 
 TEST(Diff, JsonHoldsEveryFigure) {

@@ -11,60 +11,19 @@
 #include "report/render_flame.h"
 #include "report/render_graph.h"
 #include "report/render_report.h"
+#include "report/sink_fan_out.h"
 
 namespace cprof::testing {
 
-// Hands everything to several sinks, and keeps the summary.
-class FanOut : public ReportSink {
+// Keeps the summary, too.
+class SummaryFanOut : public SinkFanOut {
  public:
-  void Add(ReportSink* sink) { sinks_.push_back(sink); }
-
-  void OnHeader(const SessionHeader& header) override { Tell(&ReportSink::OnHeader, header); }
-  void OnStream(const StreamInfo& stream) override { Tell(&ReportSink::OnStream, stream); }
-  void OnMappings(std::span<const Mapping> maps) override { Tell(&ReportSink::OnMappings, maps); }
-  void OnKernelSymbols(std::span<const KernelSymbol> symbols) override {
-    Tell(&ReportSink::OnKernelSymbols, symbols);
-  }
-  void OnFooter(const Footer& footer) override { Tell(&ReportSink::OnFooter, footer); }
-  void OnNode(const Node& node) override { Tell(&ReportSink::OnNode, node); }
-  void OnNodeEnd(const Node& node) override { Tell(&ReportSink::OnNodeEnd, node); }
-  void OnThreadName(NodeId thread, const std::array<char, 16>& comm) override {
-    Tell(&ReportSink::OnThreadName, thread, comm);
-  }
-  void OnEdge(const Edge& edge) override { Tell(&ReportSink::OnEdge, edge); }
-  void OnOrphan(const Orphan& orphan) override { Tell(&ReportSink::OnOrphan, orphan); }
-  void OnBreak(BreakId id, const Break& lost) override { Tell(&ReportSink::OnBreak, id, lost); }
-  void OnThreadSlice(const ThreadSlice& slice) override { Tell(&ReportSink::OnThreadSlice, slice); }
-  void OnBinding(const Binding& binding) override { Tell(&ReportSink::OnBinding, binding); }
-  void OnBindingStack(NodeId thread, uint64_t time_ns,
-                      std::span<const OpenBinding> stack) override {
-    Tell(&ReportSink::OnBindingStack, thread, time_ns, stack);
-  }
-  void OnOwner(const Owner& owner) override { Tell(&ReportSink::OnOwner, owner); }
-  void OnState(const StateSpan& state) override { Tell(&ReportSink::OnState, state); }
-  void OnCost(const Cost& cost) override { Tell(&ReportSink::OnCost, cost); }
-  void OnRequestEnd(const RequestEnd& end) override { Tell(&ReportSink::OnRequestEnd, end); }
-  void OnThreadRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) override {
-    Tell(&ReportSink::OnThreadRuntime, thread, time_ns, runtime_ns);
-  }
-  void OnSample(NodeId node, NodeId thread, const StackSample& sample) override {
-    Tell(&ReportSink::OnSample, node, thread, sample);
-  }
-  void OnFinal(uint64_t final_ns) override { Tell(&ReportSink::OnFinal, final_ns); }
   void OnSummary(const GraphSummary& told) override {
     summary = told;
-    Tell(&ReportSink::OnSummary, told);
+    SinkFanOut::OnSummary(told);
   }
 
   GraphSummary summary;
-
- private:
-  template <typename Method, typename... Arguments>
-  void Tell(Method method, const Arguments&... arguments) {
-    for (ReportSink* sink : sinks_) (sink->*method)(arguments...);
-  }
-
-  std::vector<ReportSink*> sinks_;
 };
 
 struct EveryOutput {
@@ -83,7 +42,7 @@ inline EveryOutput RenderEverything(std::string bytes) {
     return *outs.back();
   };
   StringTable strings;
-  FanOut all;
+  SummaryFanOut all;
   std::vector<std::unique_ptr<ReportRenderer>> reports;
   const auto report = [&](ReportBy by, ReportFormat format, const char* request) {
     ReportOptions options;

@@ -14,6 +14,8 @@ struct ShelfStory {
   bool holds = true;          // the shard is kept while its holder reads
   uint64_t read_us = 10'000;  // of a cold request, and up to 400 us more
   std::string adapters = R"(adapter="sched" adapter="io_uring" adapter="futex" adapter="app")";
+  int io_samples = 0;  // of 1 ms each, in a cold request
+  int futex_samples = 0;
   std::string breaks;  // lines to put at the end
   uint32_t tgid = 40;
   std::string session = "000102030405060708090a0b0c0d0e0f";
@@ -25,8 +27,9 @@ class ShelfText {
     text_ = "!header session_id=" + story.session +
             " t0_ns=1000000000 wall_t0_ns=1764550000123456789 cpus=2 target=" + Tgid() + " " +
             story.adapters + "\n";
-    const char* names[] = {"edge.cpu0", "edge.cpu1", "app.T.0", "app.T.1", "recorder"};
-    for (int i = 0; i < 5; ++i) {
+    const char* names[] = {"edge.cpu0", "edge.cpu1", "app.T.0",
+                           "app.T.1",   "recorder",  "context.cpu0"};
+    for (int i = 0; i < 6; ++i) {
       text_ += "!stream id=" + std::to_string(i) + " name=" + Stream(names[i]) + "\n";
     }
     At(0, "recorder", "0/0@0", "recorder:gate open=1");
@@ -38,6 +41,7 @@ class ShelfText {
     At(2, "recorder", "0/0@0", "recorder:ring ring=0x77 fd=5");
     for (int i = 0; i < 2; ++i) Switch(3, i, "thread=" + Thread(i));
     At(4, "app.T.0", Thread(0), "app:begin id=0x9 kind=resource name=\"shard-3\" domain=\"cache\"");
+    text_ += "!ksym offset=0x100 name=\"io_read\"\n!ksym offset=0x200 name=\"futex_wait\"\n";
     for (int round = 0; round < story.rounds; ++round) Round(round);
     text_ += story.breaks;
     const uint64_t end_us = 1'000 + uint64_t{50'000} * static_cast<uint64_t>(story.rounds);
@@ -98,6 +102,13 @@ class ShelfText {
     App(time_us + 1, thread, "end id=" + request + " kind=request domain=\"http\"");
   }
 
+  void Sample(uint64_t time_us, const char* address) {
+    text_ += "!sample ";
+    At(time_us, "context.cpu0", Thread(0),
+       std::string("sample:cpu weight_ns=1000000 user_frames=0 kernel_frames=1 p=1 kernel=") +
+           address);
+  }
+
   void Round(int round) {
     const uint64_t from = 1'000 + uint64_t{50'000} * static_cast<uint64_t>(round);
     const auto number = static_cast<uint64_t>(round);
@@ -108,6 +119,8 @@ class ShelfText {
     std::snprintf(read, sizeof(read), "0x%x", 0x5000 + round);
     Begin(from, 0, cold, "GET cold");
     Edge(from + 10, 0, cold, true, from + 5);
+    for (int i = 0; i < story_.io_samples; ++i) Sample(from + 20, "0x110");
+    for (int i = 0; i < story_.futex_samples; ++i) Sample(from + 21, "0x210");
     if (!story_.holds) Edge(from + 50, 0, cold, false, 0);
     // The ring's descriptor above, what the program calls the read below.
     char io_key[32];
