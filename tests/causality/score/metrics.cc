@@ -72,9 +72,7 @@ std::vector<Metric> MetricsOf(const Scores& scores) {
                      Share(At(owners.wrong_by, "observed"), At(owners.attributed_by, "observed"))});
   metrics.push_back(
       {"unknown_owner", Share(owners.unknown_ns, owners.unknown_ns + owners.right_ns)});
-  metrics.push_back(
-      {"undecided_owner",
-       Share(owners.undecided_ns, owners.undecided_ns + owners.attributed_ns + owners.unknown_ns)});
+  metrics.push_back({"undecided_owner", Share(owners.undecided_ns, owners.watched_ns)});
   metrics.push_back({"orphan_rate", Share(scores.orphans, scores.half_edges)});
   metrics.push_back({"unexplained_rate", Share(scores.unexplained, scores.half_edges)});
   metrics.push_back({"missing_shown", Share(all.shown, all.missing)});

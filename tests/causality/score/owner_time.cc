@@ -177,6 +177,7 @@ void Sweep(uint32_t tid, std::vector<Claim>& claims, const std::vector<Stretch>&
       uint64_t until_ns = stretch.to_ns;
       if (next < claims.size()) until_ns = std::min(until_ns, claims[next].from_ns);
       for (const Claim* claim : active) until_ns = std::min(until_ns, claim->to_ns);
+      score->watched_ns += until_ns - now_ns;
       if (stretch.is_sure) {
         Judge(Innermost(active), stretch.owner, {tid, 0, now_ns, until_ns, 0, {}}, truth, score);
       } else {
@@ -224,6 +225,7 @@ OwnerScore ScoreOperations(const OwnerTruth& truth,
       }
     }
     const uint64_t life_ns = node->died_ns - node->born_ns;
+    score.watched_ns += life_ns;
     if (record == kNoRecord || truth.records[record].owner == 0) continue;
     // When one that ends in silence ended, nobody knows.
     if (truth.records[record].kind == kExpectCompletion && covered_ns < life_ns) {

@@ -37,8 +37,7 @@ class Scorer {
     Truths();
     CountDoubts(graph_, options_.losses, judgement_, &scores);
     CountAccounts(graph_, options_.losses, &scores);
-    // Recorded time alone counts, whatever is known to have been whole.
-    const OwnerTruth truth{records_, graph_, WindowOf(graph_), nodes_.request_of_node,
+    const OwnerTruth truth{records_, graph_, input_.window, nodes_.request_of_node,
                            &scored_.wrong_owners};
     scores.threads = ScoreThreads(truth);
     scores.operations_owner = ScoreOperations(truth, nodes_.operation_of_node);

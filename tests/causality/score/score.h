@@ -55,6 +55,7 @@ struct OwnerScore {
   uint64_t wrong_ns = 0;
   uint64_t unknown_ns = 0;    // owned in truth, not attributed
   uint64_t undecided_ns = 0;  // between two readings of the clock
+  uint64_t watched_ns = 0;    // all time that was looked at
   // attributed and wrong once more, by confidence.
   std::map<std::string, uint64_t> attributed_by, wrong_by;
 

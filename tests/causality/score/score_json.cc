@@ -41,13 +41,10 @@ Json TruthJson(const TruthScore& truth) {
 }
 
 Json OwnerJson(const OwnerScore& owner) {
-  return {{"attributed_ns", owner.attributed_ns},
-          {"right_ns", owner.right_ns},
-          {"wrong_ns", owner.wrong_ns},
-          {"unknown_ns", owner.unknown_ns},
-          {"undecided_ns", owner.undecided_ns},
-          {"attributed_by", owner.attributed_by},
-          {"wrong_by", owner.wrong_by}};
+  return {{"attributed_ns", owner.attributed_ns}, {"right_ns", owner.right_ns},
+          {"wrong_ns", owner.wrong_ns},           {"unknown_ns", owner.unknown_ns},
+          {"undecided_ns", owner.undecided_ns},   {"watched_ns", owner.watched_ns},
+          {"attributed_by", owner.attributed_by}, {"wrong_by", owner.wrong_by}};
 }
 
 Json QuantityJson(const QuantityScore& score) {

@@ -55,6 +55,7 @@ void OwnerScore::Add(const OwnerScore& other) {
   wrong_ns += other.wrong_ns;
   unknown_ns += other.unknown_ns;
   undecided_ns += other.undecided_ns;
+  watched_ns += other.watched_ns;
   AddEach(&attributed_by, other.attributed_by);
   AddEach(&wrong_by, other.wrong_by);
 }
