@@ -133,7 +133,8 @@ class FullTrace(unittest.TestCase):
 
 
 class Wakes(unittest.TestCase):
-    WAKING = "  {} [000] 100.{:06d}000:  1  sched:sched_waking: comm=x pid=9 prio=120 target_cpu=000"
+    WAKING = ("  {} [000] 100.{:06d}000:  1  sched:sched_waking: comm=x pid=9 prio=120 "
+              "target_cpu=000")
     SWITCH = ("  x 9/9 [000] 100.{:06d}000:  1  sched:sched_switch: prev_comm=a prev_pid={} "
               "prev_prio=120 prev_state={} ==> next_comm=b next_pid={} next_prio=120")
 

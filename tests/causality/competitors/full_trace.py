@@ -1,6 +1,6 @@
 #!/usr/bin/env python3
 # Full tracepoint tracing as a competitor: every event of `perf record`, joined.
-# usage: full_trace.py --pid PID [--spans SPANS] [--join newest|best] [--keep P --seed N] TEXT >GRAPH
+# usage: full_trace.py --pid PID [--spans SPANS] [--join newest|best] [--keep P --seed N] TEXT
 #
 # newest  raw keys: the newest record with that pointer, or of that thread, wins; a woken thread
 #         works for whom its waker worked for. This is what scripts over traces do.
@@ -20,7 +20,8 @@ from span_log import Spans, read_marks
 from wall import write_requests
 
 IO_FIELDS = re.compile(r"ring (?P<ring>\S+), req (?P<req>\S+), user_data (?P<user_data>\S+), "
-                       r"(?:opcode (?P<opcode>\w+)|result (?P<result>-?\d+), cflags (?P<cflags>\S+))")
+                       r"(?:opcode (?P<opcode>\w+)|"
+                       r"result (?P<result>-?\d+), cflags (?P<cflags>\S+))")
 OVERFLOW = re.compile(r"ring (?P<ring>\S+), user_data (?P<user_data>\S+), ")
 TO_SUBMIT = re.compile(r"to_submit: (0x\w+)")
 CQE_MORE = 2
@@ -36,10 +37,9 @@ class Tracer:
         self.spans = Spans(graph)
         self.family = perf_script.Family(pid)
         self.schedule = perf_script.Schedule()
-        self.kernel_work = KernelWork(graph, best)
         self._marks = collections.deque(marks)
         self._requests = {}  # req pointer -> newest or live io_request
-        self._by_user_data = collections.defaultdict(list)  # (ring, user_data) -> the same, newest last
+        self._by_user_data = collections.defaultdict(list)  # (ring, user_data) -> them, newest last
         self._wakings = {}  # tid -> newest waking
         self._off_since = {}  # tid -> (when it was switched out, whether it blocked)
         self._inherited = {}  # tid -> (request life, since)
@@ -47,6 +47,7 @@ class Tracer:
         self._losses = {}  # cpu -> [first, last, count]
         self._seen_ns = {}  # cpu -> time of its last event
         self.operations = collections.defaultdict(list)
+        self.kernel_work = KernelWork(graph, best, self.owner_of, self.operations)
         self.work = collections.defaultdict(list)
         self.last_ns = 0
 
@@ -237,8 +238,10 @@ class Tracer:
 
 def convert(text, spans, pid, best, keep, seed):
     graph = GraphText()
-    tracer = Tracer(graph, read_marks(spans), pid, best)
     chance = random.Random(seed)
+    marks = [mark for mark in read_marks(spans)
+             if keep >= 1 or mark.verb != "edge" or chance.random() < keep]
+    tracer = Tracer(graph, marks, pid, best)
     for event, is_interrupt in perf_script.merge_interrupt_twins(perf_script.read_events(text)):
         if keep >= 1 or event.name not in SAMPLED or chance.random() < keep:
             tracer.see(event, is_interrupt)

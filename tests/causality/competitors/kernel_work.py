@@ -10,10 +10,13 @@ class KernelWork:
     """best: what was taken up once is gone; else the newest record of that key wins, again and
     again."""
 
-    def __init__(self, graph, best):
+    def __init__(self, graph, best, owner_of, operations):
+        """owner_of: whom a thread works for; operations: gets [from, to] of each owner's reads and
+        writes."""
         self._graph, self._best = graph, best
-        self._queued = {}  # work_struct -> (event, node)
-        self._issued = {}  # (device, sector, sectors) -> (event, node)
+        self._owner_of, self._operations = owner_of, operations
+        self._queued = {}  # work_struct -> (event, node, owner)
+        self._issued = {}  # (device, sector, sectors) -> the same
 
     def see(self, event, family):
         graph = self._graph
@@ -37,15 +40,18 @@ class KernelWork:
                 self._take_up("complete", self._issued, key, event, interrupt, None)
 
     def _hand_out(self, kind, live, key, event, node):
-        live[key] = (event, node)
+        live[key] = (event, node, self._owner_of(event.tid))
         thread = self._graph.thread(event.tid, event.time_ns, event.comm)
         self._graph.edge(kind, thread, node, event.time_ns, event.time_ns, event.event,
                          event.event, thread, thread)
 
     def _take_up(self, kind, live, key, event, taker, thread):
-        cause, node = (live.pop if self._best else live.get)(key, (None, None))
+        cause, node, owner = (live.pop if self._best else live.get)(key, (None, None, None))
         if cause is None:
             return
+        if kind == "complete" and owner is not None:
+            self._operations[owner].append((cause.time_ns, event.time_ns))
+            self._graph.owner(node, owner.node, cause.time_ns, event.time_ns)
         giver = self._graph.thread(cause.tid, cause.time_ns, cause.comm)
         self._graph.edge(kind, node, taker, cause.time_ns, event.time_ns, cause.event, event.event,
                          giver, thread)

@@ -1,23 +1,29 @@
 # Reads an application's own span log: the marks that it makes with cprof.h, one line each, as
-# `cprof script` prints them. This is all that a program can tell of itself; no kernel event is read.
+# `cprof script` prints them. This is all that a program can tell of itself.
 import collections
 import re
 
-LINE = re.compile(r"(\d+)\.(\d{9}) (\S+) (\d+)/(\d+)@\d+ \S+ app:(\w+) (.*)")
+LINE = re.compile(r"(\d+)\.(\d{9}) (\S+)\.(\d+) (\d+)/(\d+)@\d+ \S+ app:(\w+) (.*)")
 FIELD = re.compile(r'(\w+)=(?:"([^"]*)"|(\S+))')
 
-# One mark. verb: begin, end, enter, leave, edge. node, to: (process, kind, domain, id).
+# Streams of marks are numbered from here on, apart from the CPUs.
+FIRST_STREAM = 1000
+
+# One mark. event: "stream.sequence". verb: begin, end, enter, leave, edge. node, to: (process,
+# kind, domain, id).
 Mark = collections.namedtuple("Mark", "time_ns event tid verb node to name edge")
 
 
 def read_marks(lines):
     """Marks in order of time; lines that are none are passed over."""
     marks = []
+    streams = {}
     for line in lines:
         found = LINE.match(line)
         if found is None:
             continue
-        seconds, nanoseconds, event, tid, tgid, verb, rest = found.groups()
+        seconds, nanoseconds, stream, sequence, tid, tgid, verb, rest = found.groups()
+        number = streams.setdefault(stream, FIRST_STREAM + len(streams))
         fields = {name: text or word for name, text, word in FIELD.findall(rest)}
         domain = fields.get("domain", "")
         to = None
@@ -28,8 +34,9 @@ def read_marks(lines):
             node = (tgid, fields["kind"], domain, fields["id"])
         else:
             continue
-        marks.append(Mark(int(seconds) * 1000000000 + int(nanoseconds), event, int(tid), verb,
-                          node, to, fields.get("name", domain), fields.get("edge")))
+        marks.append(Mark(int(seconds) * 1000000000 + int(nanoseconds), f"{number}.{sequence}",
+                          int(tid), verb, node, to, fields.get("name", domain),
+                          fields.get("edge")))
     marks.sort(key=lambda mark: mark.time_ns)
     return marks
 
