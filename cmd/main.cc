@@ -25,6 +25,7 @@ constexpr Subcommand kSubcommands[] = {
     {"graph", "print the causal graph as text", SetupGraph},
 #endif
     {"script", "print a recording, one line an event", SetupScript},
+    {"inject", "copy a recording with faults put into it", SetupInject},
 #ifdef CPROF_HAS_FLAME
     {"flame", "draw a flame graph as SVG", SetupFlame},
 #endif

@@ -1,4 +1,4 @@
-// Output files of report, graph and flame.
+// Output files of report, graph, flame and inject.
 #include "cmd/output.h"
 
 #include <fcntl.h>
@@ -21,7 +21,8 @@ Output::~Output() {
   if (owned_ && fd_ >= 0) ::close(fd_);
 }
 
-Result<std::unique_ptr<Output>> Output::Open(const std::string& path, const Input& input) {
+Result<std::unique_ptr<Output>> Output::Open(const std::string& path, const Input& input,
+                                             mode_t mode) {
   if (path.empty() || path == "-") {
     return std::unique_ptr<Output>(new Output(STDOUT_FILENO, false, "standard output"));
   }
@@ -30,7 +31,7 @@ Result<std::unique_ptr<Output>> Output::Open(const std::string& path, const Inpu
       *input.file == std::pair(status.st_dev, status.st_ino)) {
     return Error{path + " is the recording that is read", "write to another file with -o"};
   }
-  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, 0666);
+  const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (fd < 0) {
     return Error{"cannot write " + path + ": " + std::strerror(errno),
                  "name a file in a folder that you may write to"};

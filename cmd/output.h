@@ -2,6 +2,8 @@
 #ifndef CPROF_CMD_OUTPUT_H_
 #define CPROF_CMD_OUTPUT_H_
 
+#include <sys/types.h>
+
 #include <memory>
 #include <string>
 
@@ -15,8 +17,9 @@ struct Input;
 // A ByteSink on a path; "-" and "" are standard output. Close says whether all of it arrived.
 class Output {
  public:
-  // Refuses to overwrite what is read.
-  static Result<std::unique_ptr<Output>> Open(const std::string& path, const Input& input);
+  // Refuses to overwrite what is read. mode: of a file that is made.
+  static Result<std::unique_ptr<Output>> Open(const std::string& path, const Input& input,
+                                              mode_t mode = 0666);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;

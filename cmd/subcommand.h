@@ -29,6 +29,7 @@ std::function<int()> SetupRecord(CLI::App& app);
 std::function<int()> SetupReport(CLI::App& app);
 std::function<int()> SetupGraph(CLI::App& app);
 std::function<int()> SetupScript(CLI::App& app);
+std::function<int()> SetupInject(CLI::App& app);
 std::function<int()> SetupFlame(CLI::App& app);
 std::function<int()> SetupDiff(CLI::App& app);
 

@@ -196,7 +196,12 @@ void RecordingReader::ReadChunk() {
   // A payload that is not what the header promises may be shorter than promised.
   const size_t end = std::min(header->SizeOnDisk(), have);
   size_t next = end;
-  if (!whole) next = std::min(end, FindHeader(window_.bytes().first(end), kChunkHeaderSize));
+  if (!whole) {
+    // The next header may begin in what was promised, and end behind it.
+    const size_t more = window_.Need(end + kChunkHeaderSize);
+    const auto searched = window_.bytes().first(std::min(more, end + kChunkHeaderSize));
+    next = std::min(end, FindHeader(searched, kChunkHeaderSize));
+  }
   if (have < size && next == end) return ReadTorn(*header, have);
 
   if (has_session_ && header->session != session_) {

@@ -24,6 +24,7 @@ const char* BreakReasonName(BreakReason reason) {
     case BreakReason::kBudget: return "budget";
     case BreakReason::kInjected: return "injected";
     case BreakReason::kWriterStalled: return "writer_stalled";
+    case BreakReason::kMissing: return "missing";
   }
   return "unknown";
 }

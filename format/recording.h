@@ -53,6 +53,7 @@ enum class BreakReason : uint8_t {
   kBudget = 5,
   kInjected = 6,
   kWriterStalled = 7,  // storage refused (disk full, --max-size)
+  kMissing = 8,        // found while reading: missing, and nothing says that it was lost
 };
 const char* BreakReasonName(BreakReason reason);
 

@@ -24,6 +24,7 @@ const char* WhyLost(BreakReason reason) {
     case BreakReason::kRingDamaged: return "ring damaged";
     case BreakReason::kBudget: return "budget";
     case BreakReason::kWriterStalled: return "not written";
+    case BreakReason::kMissing: return "missing";
     default: return BreakReasonName(reason);
   }
 }

@@ -9,6 +9,8 @@
 #include <map>
 #include <utility>
 
+#include "report/sequence_check.h"
+
 namespace cprof {
 namespace {
 
@@ -171,9 +173,32 @@ class Merger {
 }  // namespace
 
 struct Orderer::State {
+  // Hands on what the sequence check accepts: nearly always all of it, in one piece.
+  template <typename Item>
+  void Append(StreamId stream, std::span<const Item> items, Merger<Item>* merger,
+              std::vector<Item>* accepted) {
+    size_t taken = 0;
+    while (taken < items.size() &&
+           check.Accept(stream, SequenceOf(items[taken]), TimeOf(items[taken]))) {
+      ++taken;
+    }
+    if (taken == items.size()) {
+      merger->Append(stream, items);
+      return;
+    }
+    accepted->assign(items.begin(), items.begin() + static_cast<ptrdiff_t>(taken));
+    for (const Item& item : items.subspan(taken + 1)) {
+      if (check.Accept(stream, SequenceOf(item), TimeOf(item))) accepted->push_back(item);
+    }
+    merger->Append(stream, *accepted);
+  }
+
   Merger<Event> events;
   Merger<StackSample> samples;
   std::vector<Break> breaks;
+  SequenceCheck check;
+  std::vector<Event> accepted_events;
+  std::vector<StackSample> accepted_samples;
   uint64_t final_ns = 0;
 };
 
@@ -183,16 +208,22 @@ Orderer::~Orderer() = default;
 void Orderer::AddStream(const StreamInfo&) {}
 
 void Orderer::AddEvents(StreamId stream, std::span<const Event> events) {
-  state_->events.Append(stream, events);
+  state_->Append(stream, events, &state_->events, &state_->accepted_events);
 }
 
 void Orderer::AddSamples(StreamId stream, std::span<const StackSample> samples) {
-  state_->samples.Append(stream, samples);
+  state_->Append(stream, samples, &state_->samples, &state_->accepted_samples);
 }
 
-void Orderer::AddBreak(const Break& lost) { state_->breaks.push_back(lost); }
+void Orderer::AddBreak(const Break& lost) {
+  state_->check.AddBreak(lost);
+  state_->breaks.push_back(lost);
+}
+
+std::vector<LossEntry> Orderer::Losses() const { return state_->check.Losses(); }
 
 void Orderer::Mark(const RoundMark& mark, Batch* batch) {
+  state_->check.Mark(mark, &state_->breaks);
   state_->final_ns = std::max(state_->final_ns, mark.final_ns);
   batch->final_ns = state_->final_ns;
   batch->last = false;
@@ -207,6 +238,7 @@ void Orderer::Mark(const RoundMark& mark, Batch* batch) {
 }
 
 void Orderer::Finish(Batch* batch) {
+  state_->check.Finish(&state_->breaks);
   state_->final_ns =
       std::max({state_->final_ns, state_->events.newest_ns() + 1, state_->samples.newest_ns() + 1});
   batch->final_ns = state_->final_ns;

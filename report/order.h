@@ -7,6 +7,7 @@
 #include <span>
 #include <vector>
 
+#include "format/reader.h"
 #include "format/recording.h"
 
 namespace cprof {
@@ -20,7 +21,9 @@ struct Batch {
   std::vector<Break> breaks;         // that ended before final_ns or begin before it
 };
 
-// Takes what a Reader tells, gives batches. A mark makes everything before it final.
+// Takes what a Reader tells, gives batches. A mark makes everything before it final. Each number
+// of a stream is given once at most; what came twice or too late is left out, what is missing
+// without a break gets one (see sequence_check.h).
 class Orderer {
  public:
   Orderer();
@@ -33,6 +36,8 @@ class Orderer {
   void Mark(const RoundMark& mark, Batch* batch);
   // The end of the recording: all that is left.
   void Finish(Batch* batch);
+  // What was left out or missing so far, for the loss ledger; sorted by name.
+  std::vector<LossEntry> Losses() const;
 
  private:
   struct State;

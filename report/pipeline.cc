@@ -2,7 +2,9 @@
 // join and attribute to the sink. Memory follows what is alive between two marks.
 #include "report/pipeline.h"
 
+#include <algorithm>
 #include <optional>
+#include <utility>
 
 #include "report/event_text.h"
 #include "report/order.h"
@@ -44,10 +46,13 @@ class PassLine : public RecordingVisitor {
   }
   void OnFooter(const Footer& footer) override { sink_.OnFooter(footer); }
 
-  void Finish() {
+  void Finish(ReadSummary* summary) {
     orderer_.Finish(&batch_);
     joiner_->Apply(batch_);
     joiner_->Finish();
+    for (LossEntry& entry : orderer_.Losses()) summary->losses.push_back(std::move(entry));
+    std::sort(summary->losses.begin(), summary->losses.end(),
+              [](const LossEntry& a, const LossEntry& b) { return a.name < b.name; });
   }
 
  private:
@@ -66,7 +71,7 @@ Result<ReadSummary> RunPipeline(ByteSource& source, StringTable& strings,
                                 const PipelineOptions& options, ReportSink& sink) {
   PassLine line(strings, options, sink);
   Result<ReadSummary> summary = ReadAnyRecording(source, strings, line);
-  if (summary) line.Finish();
+  if (summary) line.Finish(&*summary);
   return summary;
 }
 

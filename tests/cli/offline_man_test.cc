@@ -15,7 +15,8 @@
 namespace cprof::test {
 namespace {
 
-constexpr const char* kCommands[] = {"report", "graph", "flame", "diff", "script", "record"};
+constexpr const char* kCommands[] = {"report", "graph",  "flame", "diff",
+                                     "script", "inject", "record"};
 
 bool Records(const Example& example) {
   return example.command.find("cprof record") != std::string::npos;

@@ -17,7 +17,7 @@
 namespace cprof::test {
 namespace {
 
-constexpr const char* kCommands[] = {"report", "graph", "flame", "script"};
+constexpr const char* kCommands[] = {"report", "graph", "flame", "script", "inject"};
 const std::string kRecording = std::string(CPROF_GOLDEN_FOLDER) + "/contention.txt";
 
 void Write(const std::string& path, const std::string& bytes) {
@@ -149,7 +149,7 @@ INSTANTIATE_TEST_SUITE_P(Commands, OfflineRefusal, testing::ValuesIn(kCommands),
                          [](const auto& test) { return std::string(test.param); });
 
 TEST(OfflineOutput, FileThatCannotBeWritten) {
-  for (const char* command : {"graph", "flame"}) {
+  for (const char* command : {"graph", "flame", "inject"}) {
     ExpectRefused(RunCprof({command, "-i", kRecording, "-o", "/nowhere/x"}), 1,
                   "cannot write /nowhere/x: No such file or directory",
                   "name a file in a folder that you may write to");
@@ -163,7 +163,7 @@ TEST(OfflineOutput, RecordingThatIsReadIsNotOverwritten) {
   const Folder folder;
   const std::string path = folder.File("cprof.data");
   const std::string bytes = "1ns edge.cpu0.0 1/1@1 task sched:switch\n";
-  for (const char* command : {"graph", "flame"}) {
+  for (const char* command : {"graph", "flame", "inject"}) {
     Write(path, bytes);
     ExpectRefused(RunCprof({command, "-i", path, "-o", path}), 1,
                   path + " is the recording that is read", "write to another file with -o");
@@ -195,6 +195,20 @@ TEST(OfflineWords, RequestThatIsNotThere) {
   ExpectRefused(RunCprof({"graph", "-i", kRecording, "--request", "2"}), 2,
                 "--request goes with --format dot only",
                 "add --format dot, or see one request with 'cprof report --request'");
+}
+
+TEST(OfflineWords, WhatCannotBeInjected) {
+  ExpectRefused(RunCprof({"inject", "-i", kRecording, "--drop", "2"}), 2,
+                "--drop takes a share of the records, not '2'",
+                "as in 1%, 0.5% or 0.01; at most 100%");
+  ExpectRefused(RunCprof({"inject", "-i", kRecording, "-e", "none"}), 2, "no such adapter: none",
+                "'cprof record --list-adapters' lists the adapters");
+  ExpectRefused(RunCprof({"inject", "-i", kRecording, "-e", "recorder"}), 2,
+                "what the recorder itself wrote is never lost",
+                "'cprof record --list-adapters' lists the adapters");
+  ExpectRefused(RunCprof({"inject", "-i", kRecording, "--truncate", "1%", "-e", "app"}), 2,
+                "--truncate does not go with -e",
+                "a chunk holds the records of all adapters; choose with --plane");
 }
 
 TEST(OfflineWords, DamagedRecordingIsReadAndSaysWhatIsMissing) {

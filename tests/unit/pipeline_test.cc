@@ -103,7 +103,10 @@ TEST(Pipeline, EveryEventIsAccountedFor) {
     const auto summary = RunPipeline(*source, strings, {}, teller);
     ASSERT_TRUE(summary);
     const GraphSummary& told = teller.summary;
-    EXPECT_EQ(told.events, summary->events) << seed;
+    // Random numbers of a stream come twice now and then; the second time they are left out.
+    uint64_t left_out = 0;
+    for (const LossEntry& entry : summary->losses) left_out += entry.records;
+    EXPECT_EQ(told.events + left_out, summary->events) << seed;
     EXPECT_EQ(told.half_edges, told.joined + told.orphans) << seed;
   }
 }
