@@ -83,6 +83,7 @@ std::vector<Metric> MetricsOf(const Scores& scores) {
   metrics.push_back(
       {"break_ratio", has_losses ? Share(scores.break_cpu_ns, scores.lossy_cpu_ns) : std::nullopt});
   AddQuantity("wall", scores.wall, false, &metrics);
+  metrics.push_back({"wall_open_median", QuantileOf(scores.wall_open, 0.5)});
   AddQuantity("cpu", scores.cpu, true, &metrics);
   AddQuantity("resource", scores.resource, true, &metrics);
   metrics.push_back({"wall_unknown", Share(At(scores.state_ns, "unknown"), scores.wall_ns)});

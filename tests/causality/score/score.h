@@ -106,6 +106,8 @@ struct Scores {
   uint64_t wall_ns = 0;
   std::map<std::string, uint64_t> state_ns;
   QuantityScore wall;  // states of the wall partition
+  // Per request, the share of its wall that the truth leaves open: no error can be finer.
+  std::vector<double> wall_open;
   QuantityScore cpu, resource;
 
   bool has_adapter = true;  // the profiler has one for this mechanism

@@ -119,8 +119,12 @@ std::string RequestsText(const Scores& scores) {
     text += fmt::format("  {:<22} {:.3f} ms ({:.2f} %)\n", state, Ms(time_ns),
                         Percent(time_ns, scores.wall_ns));
   }
-  return text + QuantityLine("wall states", scores.wall) + QuantityLine("CPU time", scores.cpu) +
-         QuantityLine("resources", scores.resource);
+  text += QuantityLine("wall states", scores.wall);
+  if (!scores.wall_open.empty()) {
+    text += fmt::format("    the truth leaves   median {:.3f} % of the wall open\n",
+                        100 * Quantile(scores.wall_open, 0.5));
+  }
+  return text + QuantityLine("CPU time", scores.cpu) + QuantityLine("resources", scores.resource);
 }
 
 // The spread of each figure over the runs.

@@ -130,6 +130,7 @@ void Scores::Add(const Scores& other) {
   wall_ns += other.wall_ns;
   AddEach(&state_ns, other.state_ns);
   wall.Add(other.wall);
+  Append(&wall_open, other.wall_open);
   cpu.Add(other.cpu);
   resource.Add(other.resource);
   has_adapter &= other.has_adapter;

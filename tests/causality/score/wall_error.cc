@@ -6,6 +6,7 @@
 #include <cmath>
 #include <map>
 #include <string>
+#include <utility>
 
 namespace cprof::causality {
 namespace {
@@ -23,6 +24,7 @@ struct Range {
 
 struct True {
   std::array<Range, kStates> states;
+  std::vector<std::pair<uint64_t, uint64_t>> spans;  // in which the state is known, or one of a few
   Range cpu, resource, run_delay;
   bool has_states = false;
 };
@@ -72,13 +74,31 @@ std::unordered_map<uint64_t, True> TruthByRequest(const std::vector<OracleRecord
     }
     range.high += static_cast<double>(record.after_ns - record.before_ns);
     range.is_given = truth.has_states = true;
+    truth.spans.push_back({record.before_ns, record.after_ns});
   }
   return truths;
 }
 
+// Length of what lies in one of the spans.
+double Covered(std::vector<std::pair<uint64_t, uint64_t>> spans) {
+  std::sort(spans.begin(), spans.end());
+  uint64_t until_ns = 0, covered_ns = 0;
+  for (const auto& [from_ns, to_ns] : spans) {
+    const uint64_t begin_ns = std::max(from_ns, until_ns);
+    if (to_ns > begin_ns) covered_ns += to_ns - begin_ns;
+    until_ns = std::max(until_ns, to_ns);
+  }
+  return static_cast<double>(covered_ns);
+}
+
+struct WallMiss {
+  double error_ns = 0;
+  double open_ns = 0;  // that the truth leaves open: the error cannot be told more finely
+};
+
 // Waiting for a CPU is no state that a program can see. Where the log does not tell it apart, it is
 // part of running; where it knows how long it was, that much may be missing from other states.
-double WallMiss(const True& truth, const Reported& reported, double wall_ns) {
+WallMiss MissOf(const True& truth, const Reported& reported, double wall_ns) {
   std::array<double, kStates> states = reported.states;
   const auto running = static_cast<size_t>(WallState::kRunning);
   const auto runnable = static_cast<size_t>(WallState::kRunnable);
@@ -92,15 +112,19 @@ double WallMiss(const True& truth, const Reported& reported, double wall_ns) {
       states[runnable] = 0;
     }
   }
-  double known_ns = 0, excess_ns = 0, lack_ns = 0;
+  double low_ns = 0, excess_ns = 0, lack_ns = 0;
   // `unknown` is no state: what it takes is missing from the others, and that is error enough.
   for (size_t i = 1; i < kStates; ++i) {
-    known_ns += truth.states[i].middle();
+    low_ns += truth.states[i].low;
     excess_ns += std::max(0.0, states[i] - truth.states[i].high);
     lack_ns += std::max(0.0, truth.states[i].low - states[i]);
   }
-  const double open_ns = std::max(0.0, wall_ns - known_ns);
-  return std::max(0.0, excess_ns - open_ns) + std::max(0.0, lack_ns - delay_ns);
+  lack_ns = std::max(0.0, lack_ns - delay_ns);
+  const double uncovered_ns = std::max(0.0, wall_ns - Covered(truth.spans));
+  // Where the truth knows that it was one of a few states, unknown is none of them.
+  const double unknown_ns = std::max(0.0, states[0] - uncovered_ns - lack_ns);
+  return {std::max(0.0, excess_ns - uncovered_ns) + lack_ns + unknown_ns,
+          std::max(0.0, wall_ns - low_ns)};
 }
 
 void AddAmount(const Range& truth, double value, const GraphCost* cost, QuantityScore* score) {
@@ -189,7 +213,9 @@ void ScoreRequests(const RequestTruth& truth, Scores* scores) {
                                                life.begin_after_ns - life.begin_before_ns) /
                            2;
     if (spent->second.has_states && wall_ns > 0) {
-      scores->wall.errors.push_back(WallMiss(spent->second, report->second, wall_ns) / wall_ns);
+      const WallMiss miss = MissOf(spent->second, report->second, wall_ns);
+      scores->wall.errors.push_back(miss.error_ns / wall_ns);
+      scores->wall_open.push_back(miss.open_ns / wall_ns);
     }
     const GraphCost* cpu = report->second.cpu;
     AddAmount(spent->second.cpu, cpu == nullptr ? 0 : cpu->value, cpu, &scores->cpu);

@@ -20,10 +20,10 @@ struct RequestTruth {
 };
 
 // Wall: per request, the sum over states of what the report is off by, over the true wall time. The
-// truth gives each state a least and a most; what lies between is no error. Time that the truth
-// leaves open may be reported as anything. Time in a wrong state counts twice, where it is and
-// where it should be; time that is said to be unknown counts once. A request that the graph does
-// not know is off by 1.
+// truth gives each state a least and a most; what lies between is no error, and neither is anything
+// in time that it leaves open. Time in a wrong state counts twice, where it is and where it should
+// be; time that is said to be unknown counts once. A request that the graph does not know is off
+// by 1.
 void ScoreRequests(const RequestTruth& truth, Scores* scores);
 
 }  // namespace cprof::causality
