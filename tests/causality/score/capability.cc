@@ -16,7 +16,7 @@ Result<Capability> Capability::Read(std::istream& input) {
     if (!(words >> row.mechanism)) continue;
     words >> row.fault >> row.type >> sight >> std::ws;
     std::getline(words, row.why);
-    bool is_known = row.type == "*";
+    bool is_known = row.type == "*" || row.type == "multishot";
     for (int i = 0; i < kTrueTypeCount; ++i) {
       is_known |= row.type == TrueTypeName(static_cast<TrueType>(i));
     }

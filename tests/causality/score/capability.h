@@ -11,7 +11,8 @@
 
 namespace cprof::causality {
 
-// One row: mechanism, fault ("*": any), type of true edge ("*": any), what is seen, and why.
+// One row: mechanism, fault ("*": any), type of true edge ("*": any), what is seen, and why. Types
+// are those of TrueTypeName, and "multishot": one of several completions of one operation.
 class Capability {
  public:
   enum class Sight {

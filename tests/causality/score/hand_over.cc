@@ -55,6 +55,7 @@ class HandOverJudge {
       const auto kind = HandOverKind(input_.graph, edges[index]);
       if (kind) Judge(index, *kind);
     }
+    FindTaken();
   }
 
  private:
@@ -85,12 +86,14 @@ class HandOverJudge {
   std::vector<uint32_t> Candidates(EdgeKind kind, const End& from, const End& to,
                                    bool is_thread) const;
   void Judge(uint32_t index, EdgeKind kind);
+  void FindTaken();
 
   const MatchInput& input_;
   const NodeTruth& nodes_;
   Judgement& judgement_;
   // Records by kind and thread, at each of their ends.
   std::array<std::unordered_map<uint32_t, Brackets>, kKinds> given_, taken_;
+  std::unordered_map<uint64_t, uint32_t> pushes_;  // right edges that told a push, by task
 };
 
 // True edges that have one end where this one has it.
@@ -192,6 +195,38 @@ void HandOverJudge::Judge(uint32_t index, EdgeKind kind) {
     judgement_.Wrong(index, "nothing of the kind happened then");
   } else if (kind != EdgeKind::kWake) {
     judgement_.Set(index, Fate::kForeign);
+  }
+}
+
+// A program tells at the push which task it queued, and who takes it up enters it: together they
+// are the whole way through the queue, in two lines of the graph.
+void HandOverJudge::FindTaken() {
+  std::unordered_map<uint64_t, std::vector<const GraphBinding*>>
+      bindings;  // by hidden id of a task
+  for (const GraphBinding& binding : input_.graph.bindings) {
+    const auto task = nodes_.task_of_node.find(binding.node);
+    if (task != nodes_.task_of_node.end()) bindings[task->second].push_back(&binding);
+  }
+  for (uint32_t i = 0; i < judgement_.edges().size(); ++i) {
+    const EdgeVerdict& verdict = judgement_.edges()[i];
+    if (verdict.fate != Fate::kRight || verdict.record == kNoRecord) continue;
+    const OracleRecord& told = input_.records[verdict.record];
+    if (told.truth == Truth::kHandOver) pushes_[told.operation] = i;
+  }
+  for (TrueEdge& truth : judgement_.truths()) {
+    if (truth.type != TrueType::kQueue || truth.status != TrueEdge::Status::kMissing) continue;
+    const OracleRecord& record = input_.records[truth.record];
+    const auto push = pushes_.find(record.operation);
+    const auto taken = bindings.find(record.operation);
+    if (record.operation == 0 || push == pushes_.end() || taken == bindings.end()) continue;
+    for (const GraphBinding* binding : taken->second) {
+      if (input_.graph.TidOf(binding->thread) != record.value ||
+          binding->from_ns < TakenFrom(record) || binding->from_ns > record.after_ns) {
+        continue;
+      }
+      truth.status = TrueEdge::Status::kFound;
+      truth.edge = push->second;
+    }
   }
 }
 

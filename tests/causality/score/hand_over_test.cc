@@ -188,6 +188,27 @@ TEST(HandOver, ItemsOfOnePushAreTakenUpOneByOne) {
   EXPECT_EQ(scores.FalseJoins(), 1u);
 }
 
+// The push is told by the program, the take-up by who enters the task.
+TEST(HandOver, QueueIsFoundWhereTheTakerEntersTheTask) {
+  std::vector<OracleRecord> truth = {Record(Truth::kRequestBegin, kTid, 0, 0, 21, 0, 900, 950),
+                                     Record(Truth::kTaskBegin, kTid, 0, 0, 31, 21, 960, 990),
+                                     Record(Truth::kHandOver, kTid, 1, 0, 31, 21, 1000, 1100),
+                                     EdgeRecord(EdgeKind::kQueue, kTid, kWorkerTid, 1000, 2000)};
+  truth[0].value = truth[1].value = 5;
+  truth[3].operation = 31;
+  for (const uint64_t taker : {uint64_t{2}, uint64_t{3}}) {
+    GraphLines lines;
+    lines.Node(13, "request", 920, 9000, 5);
+    lines.Node(14, "runtime_task", 970, 9000, 5);
+    lines.Edge("queue", 13, 14, 1050, 1, "observed", "application");
+    lines.Binding(taker, 14, 2100, 3000);
+    const Scores scores = ScoreWakes(&lines, truth);
+    EXPECT_EQ(scores.truths.at("hand_over").found, 1u);
+    EXPECT_EQ(scores.truths.at("queue").found, taker == 2 ? 1u : 0u);
+    EXPECT_EQ(scores.FalseJoins(), 0u);
+  }
+}
+
 TEST(HandOver, ResumeOfAnotherOperationIsFalse) {
   std::vector<OracleRecord> truth = {Record(Truth::kSubmit, kTid, 1, 0, 11, 0, 1000, 1100),
                                      Record(Truth::kSubmit, kTid, 2, 0, 12, 0, 1200, 1300),

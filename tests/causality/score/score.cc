@@ -211,8 +211,10 @@ class Scorer {
         ++scores.outside_domain[edge.type];
         continue;
       }
-      for (EdgeScore* score : {&scores.edges[ClassOf(edge.source, edge.confidence)],
-                               &scores.edges_by_type[edge.type]}) {
+      EdgeScore of_no_rule;
+      for (EdgeScore* score :
+           {&scores.edges[ClassOf(edge.source, edge.confidence)], &scores.edges_by_type[edge.type],
+            edge.rule.empty() ? &of_no_rule : &scores.edges_by_rule[edge.rule]}) {
         ++score->reported;
         if (verdict.fate == Fate::kRight) ++score->right;
         if (verdict.fate == Fate::kWrong) ++score->wrong;
@@ -229,8 +231,11 @@ class Scorer {
     if (table != nullptr) {
       scores.has_adapter = table->HasAdapter(options_.mechanism, options_.fault);
       for (TrueEdge& truth : judgement_.truths()) {
+        // Completions that carry nothing that names their operation are a type of their own.
+        const bool is_unnamed = truth.type == TrueType::kComplete && truth.needs_rule;
         truth.is_visible = table->Of(options_.mechanism, options_.fault,
-                                     TrueTypeName(truth.type)) == Capability::Sight::kYes;
+                                     is_unnamed ? "multishot" : TrueTypeName(truth.type)) ==
+                           Capability::Sight::kYes;
       }
     }
     for (const TrueEdge& truth : judgement_.truths()) {

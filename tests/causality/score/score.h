@@ -77,6 +77,7 @@ struct QuantityScore {
 struct Scores {
   std::map<std::string, EdgeScore> edges;          // by confidence
   std::map<std::string, EdgeScore> edges_by_type;  // by the graph's type
+  std::map<std::string, EdgeScore> edges_by_rule;  // those that name one
   std::map<std::string, TruthScore> truths;        // by TrueTypeName
   // Edges of types and threads that these workloads' truth does not cover, by type.
   std::map<std::string, uint64_t> outside_domain;

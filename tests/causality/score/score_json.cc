@@ -103,6 +103,7 @@ Result<std::string> ScoresAsJson(const std::vector<Scores>& runs,
     json["false_joins"][confidence] = BoundsJson(edges);
   }
   for (const auto& [type, edges] : all.edges_by_type) json["edges_by_type"][type] = EdgeJson(edges);
+  for (const auto& [rule, edges] : all.edges_by_rule) json["edges_by_rule"][rule] = EdgeJson(edges);
   for (const auto& [type, truth] : all.truths) json["true_edges"][type] = TruthJson(truth);
   json["true_edges"]["all"] = TruthJson(all.AllTruths());
   json["outside_domain"] = all.outside_domain;

@@ -30,6 +30,8 @@ std::string EdgesText(const Scores& scores) {
   for (const auto& [confidence, edges] : scores.edges) text += EdgeLine(confidence, edges);
   text += "by type\n";
   for (const auto& [type, edges] : scores.edges_by_type) text += EdgeLine(type, edges);
+  if (!scores.edges_by_rule.empty()) text += "by rule\n";
+  for (const auto& [rule, edges] : scores.edges_by_rule) text += EdgeLine(rule, edges);
   const Interval bounds = ProportionInterval(scores.FalseJoins(), scores.Judged());
   text += fmt::format("false joins {} of {} judged edges; 95 %: at most {:.3f} per million\n",
                       scores.FalseJoins(), scores.Judged(), bounds.high * 1e6);

@@ -106,6 +106,7 @@ double Scores::Recall() const {
 void Scores::Add(const Scores& other) {
   AddEach(&edges, other.edges);
   AddEach(&edges_by_type, other.edges_by_type);
+  AddEach(&edges_by_rule, other.edges_by_rule);
   AddEach(&truths, other.truths);
   AddEach(&outside_domain, other.outside_domain);
   silent_operations += other.silent_operations;
