@@ -11,6 +11,7 @@
 #include <cstring>
 #include <optional>
 
+#include "record/app_region.h"
 #include "record/app_slot.h"
 #include "record/procfs.h"
 
@@ -25,10 +26,7 @@ std::string MapsId(const MapsEntry& entry) {
 
 bool HasRegion(const std::vector<MapsEntry>& maps) {
   for (const MapsEntry& entry : maps) {
-    if (entry.permissions == "rw-s" && entry.path == "/dev/zero (deleted)" &&
-        entry.end - entry.start >= CPROF_REGION_BYTES_(8)) {
-      return true;
-    }
+    if (AppRegion::LooksRight(entry)) return true;
   }
   return false;
 }

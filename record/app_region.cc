@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #include <algorithm>
+#include <bit>
 #include <cerrno>
 #include <cstddef>
 #include <cstdio>
@@ -32,6 +33,22 @@ dev_t SharedMemoryDevice() {
   return device;
 }
 
+// Rings that some cprof.h may make: of 4,096 slots until they were made larger. The limit bounds
+// what a hostile process can make the recorder read at once.
+constexpr uint32_t kMinRingEvents = 4096;
+constexpr uint32_t kMaxRingEvents = 65536;
+
+uint64_t RegionBytes(uint32_t rings, uint32_t ring_events) {
+  return CPROF_SLOTS_OFFSET_(rings) + uint64_t{rings} * ring_events * sizeof(cprof_slot_);
+}
+
+bool HasPossibleSizes(const cprof_region_& header) {
+  return header.ring_count >= 2 && header.ring_count <= CPROF_RINGS_ &&
+         header.ring_events >= kMinRingEvents && header.ring_events <= kMaxRingEvents &&
+         std::has_single_bit(header.ring_events) &&
+         header.size_bytes == RegionBytes(header.ring_count, header.ring_events);
+}
+
 // The process that holds a flock on the file; 0 where it cannot be told.
 uint32_t LockHolder(const struct stat& status) {
   const std::string locks = ReadSmallFile("/proc/locks", 1 << 20).value_or("");
@@ -50,7 +67,8 @@ uint32_t LockHolder(const struct stat& status) {
 bool AppRegion::LooksRight(const MapsEntry& entry) {
   const uint64_t size_bytes = entry.end - entry.start;
   return entry.permissions == "rw-s" && entry.file_offset == 0 && entry.path == kAnonymousName &&
-         size_bytes >= CPROF_REGION_BYTES_(2) && size_bytes <= CPROF_REGION_BYTES_(CPROF_RINGS_);
+         size_bytes >= RegionBytes(2, kMinRingEvents) &&
+         size_bytes <= RegionBytes(CPROF_RINGS_, kMaxRingEvents);
 }
 
 MapsEntry AppRegion::EntryAt(uint64_t address, uint64_t size_bytes) {
@@ -83,10 +101,7 @@ AppRegion::Opened AppRegion::Open(std::shared_ptr<const AppProcess> process, con
                     ", and this recorder knows " + std::to_string(CPROF_LAYOUT_VERSION_);
     return opened;
   }
-  if (header.ring_count < 2 || header.ring_count > CPROF_RINGS_ ||
-      header.ring_events != CPROF_RING_EVENTS_ ||
-      header.size_bytes != CPROF_REGION_BYTES_(header.ring_count) ||
-      static_cast<uint64_t>(status.st_size) < header.size_bytes) {
+  if (!HasPossibleSizes(header) || static_cast<uint64_t>(status.st_size) < header.size_bytes) {
     opened.detail = "its rings have impossible sizes";
     return opened;
   }
@@ -103,21 +118,28 @@ AppRegion::Opened AppRegion::Open(std::shared_ptr<const AppProcess> process, con
   }
   opened.outcome = ClaimOutcome::kClaimed;
   opened.region.reset(new AppRegion(std::move(process), std::move(fd), entry.start, status.st_ino,
-                                    header.ring_count, *offset, since_ns));
+                                    header, *offset, since_ns));
   opened.region->Claim();
   return opened;
 }
 
 AppRegion::AppRegion(std::shared_ptr<const AppProcess> process, OwnedFd fd, uint64_t address,
-                     uint64_t inode, uint32_t ring_count, int64_t clock_offset_ns,
+                     uint64_t inode, const cprof_region_& header, int64_t clock_offset_ns,
                      uint64_t since_ns)
     : process_(std::move(process)),
       fd_(std::move(fd)),
       address_(address),
       inode_(inode),
-      ring_count_(ring_count),
+      ring_count_(header.ring_count),
+      ring_events_(header.ring_events),
       clock_offset_ns_(clock_offset_ns),
       since_ns_(since_ns) {}
+
+AppRegion::~AppRegion() {
+  if (orphaned_ || !process_->alive()) return;
+  ReadHeaders();
+  for (size_t i = 0; i < headers_.size(); ++i) rings_[i]->GiveBackAll(headers_[i]);
+}
 
 // A region that some recorder had before still holds what that one left: it is forgotten. In a new
 // one everything belongs to this recording.
@@ -129,6 +151,18 @@ void AppRegion::Claim() {
     for (size_t i = 0; i < rings_.size(); ++i) rings_[i]->StartAt(headers_[i]);
   }
   AskForAnnouncements();
+}
+
+void AppRegion::Cut(uint64_t cut_ns) {
+  // A loss that is only half counted: its writer needs some 0.1 us more.
+  constexpr int kLooks = 10;
+  const auto is_half = [](const cprof_ring_& ring) { return ring.loss.begun != ring.loss.ended; };
+  for (int i = 0; i < kLooks; ++i) {
+    ReadHeaders();
+    if (std::none_of(headers_.begin(), headers_.end(), is_half)) break;
+  }
+  for (size_t i = 0; i < headers_.size(); ++i) rings_[i]->EndAt(headers_[i], cut_ns);
+  cut_ns_ = cut_ns;
 }
 
 void AppRegion::AskForAnnouncements() {
@@ -154,9 +188,11 @@ bool AppRegion::BelongsTo(uint32_t process_tgid, uint64_t process_start_ns) {
 
 void AppRegion::GrowTo(size_t rings) {
   while (rings_.size() < rings) {
-    rings_.push_back(std::make_unique<AppRing>(fd_.get(), tgid(),
-                                               static_cast<uint32_t>(rings_.size()), ring_count_,
-                                               clock_offset_ns_, since_ns_));
+    const RingPlace place = {fd_.get(), static_cast<uint32_t>(rings_.size()), ring_count_,
+                             ring_events_};
+    rings_.push_back(std::make_unique<AppRing>(place, tgid(), clock_offset_ns_, since_ns_));
+    // Nobody had it when the recording ended.
+    if (cut_ns_ != UINT64_MAX) rings_.back()->EndAt({}, cut_ns_);
   }
 }
 

@@ -36,6 +36,9 @@ class AppRegion {
   static Opened Open(std::shared_ptr<const AppProcess> process, const MapsEntry& entry,
                      uint64_t since_ns);
 
+  // Gives the memory back: the recording is over, or the process.
+  ~AppRegion();
+
   uint32_t tgid() const { return process_->tgid(); }
   uint64_t address() const { return address_; }
   // Whether it is that process's: numbers come round, start times do not.
@@ -47,6 +50,8 @@ class AppRegion {
   bool finished() const { return finished_; }
 
   void Announce(uint32_t ring, uint64_t generation, const RingOwner& owner);
+  // The recording ended at cut_ns, which is past: nothing that came after it is drained or counted.
+  void Cut(uint64_t cut_ns);
   // Asks every thread that has a ring to announce itself again, at its next event.
   void AskForAnnouncements();
 
@@ -62,7 +67,7 @@ class AppRegion {
 
  private:
   AppRegion(std::shared_ptr<const AppProcess> process, OwnedFd fd, uint64_t address, uint64_t inode,
-            uint32_t ring_count, int64_t clock_offset_ns, uint64_t since_ns);
+            const cprof_region_& header, int64_t clock_offset_ns, uint64_t since_ns);
   void Claim();
   void GrowTo(size_t rings);
 
@@ -71,11 +76,13 @@ class AppRegion {
   uint64_t address_;
   uint64_t inode_;
   uint32_t ring_count_;
+  uint32_t ring_events_;
   int64_t clock_offset_ns_;
   uint64_t since_ns_;
   uint64_t process_start_ns_ = 0;                // 0: not heard yet
   std::vector<std::unique_ptr<AppRing>> rings_;  // those that had an owner, and ring 0
   std::vector<cprof_ring_> headers_;
+  uint64_t cut_ns_ = UINT64_MAX;
   bool orphaned_ = false;
   bool was_gone_ = false;  // when the headers were read: they are the last word
   bool finished_ = false;

@@ -22,8 +22,14 @@ namespace {
 // An event is written in some 40 ns. A writer that takes longer than this was stopped in the middle
 // or has died there, and marks go on without it; what it writes later is a loss.
 constexpr uint64_t kStuckNs = 1'000'000'000;
-// A ring cannot hold more owners than slots.
-constexpr size_t kMaxOwners = CPROF_RING_EVENTS_;
+// Owners that were announced and not yet seen: no more than slots, and than this.
+constexpr size_t kMaxOwners = 4096;
+// Memory that is drained goes back to the system in pieces of 128 KiB (taking pages back and
+// forth costs the writer some 0.5 us each), where a sweep finds the ring this empty: then it has
+// room to spare while a piece is gathered, and its pages cost the writer under a part in a hundred.
+constexpr uint64_t kGiveBackSlots = 2048;
+constexpr uint64_t kSlowShare = 64;
+constexpr uint64_t kPageBytes = 4096;
 
 bool ReadWhole(int fd, void* to, size_t size_bytes, uint64_t offset) {
   return pread(fd, to, size_bytes, static_cast<off_t>(offset)) == static_cast<ssize_t>(size_bytes);
@@ -56,23 +62,47 @@ uint64_t KernelNowNs() {
   return static_cast<uint64_t>(int64_t{now.tv_sec} * 1'000'000'000 + now.tv_nsec - offset_ns);
 }
 
-AppRing::AppRing(int fd, uint32_t tgid, uint32_t index, uint32_t ring_count,
-                 int64_t clock_offset_ns, uint64_t since_ns)
-    : fd_(fd),
-      tgid_(tgid),
-      index_(index),
-      header_offset_(CPROF_RINGS_OFFSET_ + uint64_t{index} * sizeof(cprof_ring_)),
-      slots_offset_(CPROF_SLOTS_OFFSET_(ring_count) +
-                    uint64_t{index} * CPROF_RING_EVENTS_ * sizeof(cprof_slot_)),
-      clock_offset_ns_(clock_offset_ns),
-      loss_checked_ns_(since_ns) {}
+uint64_t RingPlace::header_offset() const {
+  return CPROF_RINGS_OFFSET_ + uint64_t{index} * sizeof(cprof_ring_);
+}
+
+uint64_t RingPlace::slots_offset() const {
+  return CPROF_SLOTS_OFFSET_(ring_count) + uint64_t{index} * ring_events * sizeof(cprof_slot_);
+}
+
+AppRing::AppRing(const RingPlace& place, uint32_t tgid, int64_t clock_offset_ns, uint64_t since_ns)
+    : place_(place), tgid_(tgid), clock_offset_ns_(clock_offset_ns), loss_checked_ns_(since_ns) {}
 
 void AppRing::StartAt(const cprof_ring_& header) {
   tail_ = header.head;
   attempted_before_ = attempted_ = header.attempted;
   known_loss_ = header.loss;
-  WriteTail();
+  WriteTail(tail_);
   Acknowledge();
+}
+
+void AppRing::EndAt(const cprof_ring_& header, uint64_t cut_ns) {
+  if (end_) return;
+  end_ = {cut_ns, header.reserved, header.attempted, header.loss};
+  const uint64_t lost = SumOfVerbs(header.loss, known_loss_);
+  // Nothing was lost before: all that is not told yet is later. Ring 0 keeps no first time.
+  if (index() != 0 && lost != kContradiction && header.loss.first_ns != 0 &&
+      ToKernelTime(header.loss.first_ns) > cut_ns) {
+    end_->loss = known_loss_;
+    after_end_ = lost;
+  }
+}
+
+// What the recording has of the header.
+cprof_ring_ AppRing::UpToTheEnd(const cprof_ring_& header) const {
+  if (!end_) return header;
+  cprof_ring_ ended = header;
+  ended.head = std::min(header.head, end_->head);
+  ended.reserved = std::min(header.reserved, end_->head);
+  ended.attempted = std::min(header.attempted, end_->attempted);
+  ended.loss = end_->loss;
+  ended.loss.ended = ended.loss.begun;
+  return ended;
 }
 
 void AppRing::Announce(uint64_t generation, const RingOwner& owner) {
@@ -80,23 +110,66 @@ void AppRing::Announce(uint64_t generation, const RingOwner& owner) {
   if (owners_.size() > kMaxOwners) owners_.erase(owners_.begin());
 }
 
-bool AppRing::active(const cprof_ring_& header) const {
+bool AppRing::active(const cprof_ring_& whole_header) const {
+  const cprof_ring_ header = UpToTheEnd(whole_header);
   return stream_.has_value() || header.head != tail_ || header.reserved != header.head ||
          SumOfVerbs(header.loss, known_loss_) != 0;
 }
 
 RoundMark::Counter AppRing::counter() const {
   // A program may say that it attempted less than it wrote; what was seen was attempted.
-  const uint64_t seen = taken_ + skipped_ + lost_;
-  return {*stream_, std::max(attempted_ - attempted_before_, seen) - skipped_, lost_};
+  const uint64_t others = skipped_ + after_end_;
+  const uint64_t seen = taken_ + lost_ + others;
+  return {*stream_, std::max(attempted_ - attempted_before_, seen) - others, lost_};
 }
 
-void AppRing::WriteTail() const {
-  const uint64_t words[2] = {tail_, tail_ * CPROF_CHECK_};
+// The writer may go on where everything was read. Until it hears of that it cannot write there, so
+// this is the moment to give memory back.
+void AppRing::LetGo(uint64_t count) {
+  if (count > place_.ring_events / kSlowShare || place_.ring_events < 4 * kGiveBackSlots) {
+    WriteTail(tail_);
+    return;
+  }
+  constexpr uint64_t kSlotsPerPage = kPageBytes / sizeof(cprof_slot_);
+  const uint64_t tail = tail_ / kSlotsPerPage * kSlotsPerPage;
+  if (tail < written_tail_ + kGiveBackSlots) return;
+  GiveBack(written_tail_, tail);
+  WriteTail(tail);
+}
+
+// Whole pages of the slots from first to before last, positions that are at most one lap apart.
+void AppRing::GiveBack(uint64_t first, uint64_t last) const {
+  while (first < last) {
+    const uint64_t index = first % place_.ring_events;
+    const uint64_t count = std::min(last - first, place_.ring_events - index);
+    const uint64_t begin = place_.slots_offset() + index * sizeof(cprof_slot_);
+    const uint64_t end = (begin + count * sizeof(cprof_slot_)) / kPageBytes * kPageBytes;
+    const uint64_t aligned = (begin + kPageBytes - 1) / kPageBytes * kPageBytes;
+    if (aligned < end) {
+      // A refusal costs memory and nothing else.
+      [[maybe_unused]] const int ignored =
+          fallocate(place_.fd, FALLOC_FL_PUNCH_HOLE | FALLOC_FL_KEEP_SIZE,
+                    static_cast<off_t>(aligned), static_cast<off_t>(end - aligned));
+    }
+    first += count;
+  }
+}
+
+void AppRing::GiveBackAll(const cprof_ring_& header) const {
+  constexpr uint64_t kMostInOneGo = 1024;  // slots of an event and of handlers that interrupt it
+  if (damaged_ || header.head == 0 || place_.ring_events <= 2 * kMostInOneGo) return;
+  const uint64_t after = header.head + kMostInOneGo;
+  GiveBack(after, after + place_.ring_events - 2 * kMostInOneGo);
+}
+
+void AppRing::WriteTail(uint64_t tail) {
+  written_tail_ = tail;
+  const uint64_t words[2] = {tail, tail * CPROF_CHECK_};
   std::atomic_thread_fence(std::memory_order_seq_cst);
   // A region that refuses this is damaged, and the next read says so.
-  [[maybe_unused]] const ssize_t ignored = pwrite(
-      fd_, words, sizeof(words), static_cast<off_t>(header_offset_ + offsetof(cprof_ring_, tail)));
+  [[maybe_unused]] const ssize_t ignored =
+      pwrite(place_.fd, words, sizeof(words),
+             static_cast<off_t>(place_.header_offset() + offsetof(cprof_ring_, tail)));
 }
 
 void AppRing::Damage(const char* why, const SweepContext& context, DrainedBlock* block) {
@@ -143,15 +216,16 @@ void AppRing::Lose(const Event& event, BreakReason reason, const char* why, Drai
   block->breaks.push_back(lost);
 }
 
-bool AppRing::ReadSlots(uint64_t head) {
+bool AppRing::ReadSlots(uint64_t head, std::vector<cprof_slot_>* slots) const {
   const uint64_t count = head - tail_;
-  slots_.resize(count);
-  const uint64_t first = tail_ % CPROF_RING_EVENTS_;
-  const uint64_t until_end = std::min<uint64_t>(count, CPROF_RING_EVENTS_ - first);
+  slots->resize(count);
+  const uint64_t first = tail_ % place_.ring_events;
+  const uint64_t until_end = std::min<uint64_t>(count, place_.ring_events - first);
   constexpr uint64_t kSlot = sizeof(cprof_slot_);
-  return ReadWhole(fd_, slots_.data(), until_end * kSlot, slots_offset_ + first * kSlot) &&
+  const uint64_t offset = place_.slots_offset();
+  return ReadWhole(place_.fd, slots->data(), until_end * kSlot, offset + first * kSlot) &&
          (until_end == count ||
-          ReadWhole(fd_, slots_.data() + until_end, (count - until_end) * kSlot, slots_offset_));
+          ReadWhole(place_.fd, slots->data() + until_end, (count - until_end) * kSlot, offset));
 }
 
 void AppRing::TakeEvent(DecodedSlot* decoded, const cprof_ring_& header,
@@ -160,6 +234,10 @@ void AppRing::TakeEvent(DecodedSlot* decoded, const cprof_ring_& header,
   event.time_ns = ToKernelTime(event.time_ns);
   if (event.time_ns > now_ns) {
     Damage("an event is from the future", context, block);
+    return;
+  }
+  if (end_ && event.time_ns > end_->cut_ns) {
+    ++after_end_;
     return;
   }
   if (!owner_ && !context.owners_known) {
@@ -190,16 +268,19 @@ void AppRing::TakeEvent(DecodedSlot* decoded, const cprof_ring_& header,
   ++taken_;
 }
 
-void AppRing::Drain(const cprof_ring_& header, const SweepContext& context, DrainedBlock* block) {
+void AppRing::Drain(const cprof_ring_& whole_header, const SweepContext& context,
+                    DrainedBlock* block) {
+  const cprof_ring_ header = UpToTheEnd(whole_header);
   final_ns_ = std::max(final_ns_, context.floor_ns);
   if (damaged_) {
     final_ns_ = context.begin_ns;
     return;
   }
   const uint64_t count = header.head - tail_;
-  fill_ = static_cast<double>(std::min<uint64_t>(count, CPROF_RING_EVENTS_)) / CPROF_RING_EVENTS_;
-  if (count > CPROF_RING_EVENTS_ || header.reserved - header.head > CPROF_RING_EVENTS_ ||
-      header.attempted < attempted_ || (index_ == 0 && count != 0)) {
+  const uint64_t room = place_.ring_events;
+  fill_ = static_cast<double>(std::min(count, room)) / static_cast<double>(room);
+  if (count > room || header.reserved - header.head > room || header.attempted < attempted_ ||
+      (index() == 0 && count != 0)) {
     Damage("its counters contradict each other", context, block);
     return;
   }
@@ -207,18 +288,25 @@ void AppRing::Drain(const cprof_ring_& header, const SweepContext& context, Drai
   if (count != 0) TakeSlots(header, context, block);
   if (!damaged_) TakeLosses(header, context, block);
   if (!damaged_) AdvanceFinal(header, context);
+  if (!damaged_ && end_ && tail_ == end_->head) {
+    // What is left had been attempted and not yet been counted as lost: its writer was stopped in
+    // between, and the recording ended first.
+    attempted_ = attempted_before_ + taken_ + skipped_ + lost_ + after_end_;
+    end_->attempted = attempted_;
+  }
 }
 
 void AppRing::TakeSlots(const cprof_ring_& header, const SweepContext& context,
                         DrainedBlock* block) {
   std::atomic_thread_fence(std::memory_order_acquire);  // the head was read before the slots
-  if (!ReadSlots(header.head)) {
+  std::vector<cprof_slot_>& slots = *context.slots;
+  if (!ReadSlots(header.head, &slots)) {
     Damage("its memory was cut short", context, block);
     return;
   }
   const uint64_t now_ns = KernelNowNs();
-  for (size_t at = 0; at < slots_.size() && !damaged_;) {
-    DecodedSlot decoded = DecodeSlot(std::span(slots_).subspan(at));
+  for (size_t at = 0; at < slots.size() && !damaged_;) {
+    DecodedSlot decoded = DecodeSlot(std::span(slots).subspan(at));
     at += decoded.slots;
     if (decoded.kind == SlotKind::kDamaged) {
       Damage("it holds what is no event", context, block);
@@ -227,12 +315,13 @@ void AppRing::TakeSlots(const cprof_ring_& header, const SweepContext& context,
     } else {
       const auto found = owners_.find(decoded.generation);
       owner_ = found == owners_.end() ? std::nullopt : std::optional(found->second);
+      owner_generation_ = decoded.generation;
       owners_.erase(owners_.begin(), owners_.upper_bound(decoded.generation));
     }
   }
   if (damaged_) return;
   tail_ = header.head;
-  WriteTail();
+  LetGo(slots.size());
 }
 
 // An event that is being written now was begun after the last sweep that found all complete that is
@@ -262,9 +351,13 @@ void AppRing::TakeLosses(const cprof_ring_& header, const SweepContext& context,
   }
   std::atomic_thread_fence(std::memory_order_acquire);
   cprof_ring_ after;
-  if (!ReadWhole(fd_, &after, sizeof(after), header_offset_)) {
+  if (!ReadWhole(place_.fd, &after, sizeof(after), place_.header_offset())) {
     Damage("its memory was cut short", context, block);
     return;
+  }
+  if (end_) {
+    after.attempted = std::min(after.attempted, end_->attempted);
+    after.loss.last_ns = std::min(after.loss.last_ns, end_->loss.last_ns);
   }
   const uint64_t attempted = after.attempted - attempted_before_;
   if (total == kContradiction || after.attempted < attempted_ || lost_ > attempted ||
@@ -277,10 +370,10 @@ void AppRing::TakeLosses(const cprof_ring_& header, const SweepContext& context,
   lost.stream = *stream_;
   lost.reason = BreakReason::kRingFull;
   lost.total = total;
-  lost.from_ns = index_ == 0 ? loss_checked_ns_ : ToKernelTime(after.loss.first_ns);
+  lost.from_ns = index() == 0 ? loss_checked_ns_ : ToKernelTime(after.loss.first_ns);
   lost.to_ns = ToKernelTime(after.loss.last_ns);
   lost.signature = after.loss.signature;
-  if (index_ == 0) lost.detail = "more threads than rings";
+  if (index() == 0) lost.detail = "more threads than rings";
   for (size_t i = 0; i < CPROF_LOSS_VERBS_; ++i) {
     const uint64_t count = header.loss.verbs[i] - known_loss_.verbs[i];
     if (count != 0) lost.lost.emplace_back(static_cast<Verb>(CPROF_APP_BEGIN + i), count);
@@ -301,14 +394,16 @@ void AppRing::TakeLosses(const cprof_ring_& header, const SweepContext& context,
 void AppRing::Acknowledge() const {
   const uint64_t acknowledged = SumOfVerbs(known_loss_, cprof_loss_{});
   [[maybe_unused]] const ssize_t ignored =
-      pwrite(fd_, &acknowledged, sizeof(acknowledged),
-             static_cast<off_t>(header_offset_ + offsetof(cprof_ring_, acknowledged)));
+      pwrite(place_.fd, &acknowledged, sizeof(acknowledged),
+             static_cast<off_t>(place_.header_offset() + offsetof(cprof_ring_, acknowledged)));
 }
 
-void AppRing::Finish(const cprof_ring_& header, const SweepContext& context, DrainedBlock* block) {
+void AppRing::Finish(const cprof_ring_& whole_header, const SweepContext& context,
+                     DrainedBlock* block) {
+  const cprof_ring_ header = UpToTheEnd(whole_header);
   if (damaged_ || !stream_ || header.attempted < attempted_) return;
   const uint64_t attempted = header.attempted - attempted_before_;
-  const uint64_t accounted = taken_ + skipped_ + lost_;
+  const uint64_t accounted = taken_ + skipped_ + lost_ + after_end_;
   if (header.reserved == header.head && attempted == accounted) return;
   Break lost;
   lost.stream = *stream_;
@@ -324,16 +419,24 @@ void AppRing::Finish(const cprof_ring_& header, const SweepContext& context, Dra
   damaged_ = true;
 }
 
-void AppRing::FreeIfOwnerGone(const cprof_ring_& header) {
+// Between the reading of the header and the end of its owner, that may have written more and freed
+// the ring, and another thread have taken it: what holds once the owner is gone, and names it as
+// the owner still, cannot change any more.
+void AppRing::FreeIfOwnerGone(const cprof_ring_& header) const {
   if (damaged_ || !owner_ || header.owned == 0 || header.reserved != tail_) return;
   const std::string path =
       "/proc/" + std::to_string(tgid_) + "/task/" + std::to_string(owner_->tid);
   if (access(path.c_str(), F_OK) == 0) return;
+  cprof_ring_ now;
+  if (!ReadWhole(place_.fd, &now, sizeof(now), place_.header_offset())) return;
+  if ((now.owned & CPROF_OWNED_(0)) == 0 || now.reserved != tail_) return;
+  // By 31 bits: whoever takes the ring next has a later generation.
+  const uint32_t behind = CPROF_OWNED_(owner_generation_) - now.owned;
+  if ((behind & 0x40000000u) != 0) return;
   const uint32_t nobody = 0;
   [[maybe_unused]] const ssize_t ignored =
-      pwrite(fd_, &nobody, sizeof(nobody),
-             static_cast<off_t>(header_offset_ + offsetof(cprof_ring_, owned)));
-  owner_.reset();
+      pwrite(place_.fd, &nobody, sizeof(nobody),
+             static_cast<off_t>(place_.header_offset() + offsetof(cprof_ring_, owned)));
 }
 
 }  // namespace cprof

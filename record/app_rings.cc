@@ -28,7 +28,7 @@ namespace {
 // look at for that: some 0.1 ms each.
 constexpr uint64_t kLookAgainNs = 200'000'000;
 constexpr size_t kLooksPerSweep = 8;
-// A thread with 200,000 events a second, of two slots at most, half fills its 4,096 slots in this.
+// A thread with 200,000 events a second, of two slots at most, fills an eighth of its ring in this.
 constexpr uint64_t kLongestPauseNs = 5'000'000;
 // Regions of one process: one an object that includes cprof.h. More is a hostile process.
 constexpr size_t kMaxRegionsPerProcess = 64;
@@ -44,6 +44,7 @@ class AppRingsImpl : public AppRings {
 
   Result<void> AddProcess(uint32_t tgid) override;
   void AddExecutable(uint32_t tgid, const std::string& path) override;
+  void Cut() override;
   void Disarm() override;
   std::vector<std::string> TakeNotices() override;
   bool Sweep(BlockSink& sink) override;
@@ -96,6 +97,8 @@ class AppRingsImpl : public AppRings {
   std::set<std::string> noticed_;
   uint64_t final_ns_ = 0;
   uint64_t freed_ns_ = 0;
+  uint64_t cut_ns_ = UINT64_MAX;    // the recording has ended
+  std::vector<cprof_slot_> slots_;  // of the ring that is being drained
 
   std::thread listener_;
   int stop_fd_ = -1;
@@ -169,7 +172,7 @@ void AppRingsImpl::HearAnnouncements() {
 
 void AppRingsImpl::OnOwner(const cprof_app_announcement& heard) {
   AppRegion* region = FindRegion(heard.tgid, heard.region, heard.process_start_ns);
-  if (!region && heard.is_target == 0) return;
+  if (!region && (heard.is_target == 0 || heard.time_ns > cut_ns_)) return;
   if (!region) {
     Tracked* tracked = Track(heard.tgid);
     if (!tracked) {
@@ -229,7 +232,7 @@ void AppRingsImpl::OnExec(uint32_t tgid) {
   }
   std::erase_if(refused_, [tgid](const auto& refused) { return refused.first == tgid; });
   files_.ForgetProcess(tgid);
-  if (tracked) Look(tracked);
+  if (tracked && cut_ns_ == UINT64_MAX) Look(tracked);
 }
 
 AppRingsImpl::Tracked* AppRingsImpl::Track(uint32_t tgid) {
@@ -270,6 +273,7 @@ AppRegion* AppRingsImpl::OpenRegion(const Tracked& tracked, const MapsEntry& ent
   if (static_cast<size_t>(count) >= kMaxRegionsPerProcess) return nullptr;
   AppRegion::Opened opened = AppRegion::Open(tracked.process, entry, tracked.added_ns);
   if (opened.outcome == ClaimOutcome::kClaimed) {
+    if (cut_ns_ != UINT64_MAX) opened.region->Cut(cut_ns_);
     regions_.push_back(std::move(opened.region));
     return regions_.back().get();
   }
@@ -341,7 +345,16 @@ void AppRingsImpl::AddExecutable(uint32_t tgid, const std::string& path) {
   for (std::string& notice : notices) Notice(std::move(notice));
 }
 
+void AppRingsImpl::Cut() {
+  const uint64_t now_ns = KernelNowNs();
+  const std::lock_guard lock(mutex_);
+  if (cut_ns_ != UINT64_MAX) return;
+  cut_ns_ = now_ns;
+  for (const auto& region : regions_) region->Cut(cut_ns_);
+}
+
 void AppRingsImpl::Disarm() {
+  Cut();
   const std::lock_guard lock(mutex_);
   files_.Disarm();
   bpf_link__destroy(exec_link_);
@@ -389,13 +402,14 @@ bool AppRingsImpl::Sweep(BlockSink& sink) {
   SweepContext context;
   context.begin_ns = KernelNowNs();
   context.sink = &sink;
+  context.slots = &slots_;
   uint64_t final_ns = context.begin_ns;
   std::vector<DrainedBlock> blocks;
   {
     const std::lock_guard lock(mutex_);
     context.floor_ns = final_ns_;
     HearAnnouncements();
-    LookAgain(context.begin_ns);
+    if (cut_ns_ == UINT64_MAX) LookAgain(context.begin_ns);
     const size_t region_count = regions_.size();
     for (size_t i = 0; i < region_count; ++i) regions_[i]->ReadHeaders();
     // Who wrote what is seen now has announced itself before. A region that this opens waits for

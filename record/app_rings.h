@@ -20,8 +20,8 @@ struct AppRingsOptions {
   bool inherit = true;
 };
 
-// AddProcess and Disarm may be called from any thread; Sweep, AppendCounters and Fill from one.
-// A thread of its own gets hold of new rings at once, since a process may end at any moment.
+// AddProcess, Cut and Disarm may be called from any thread; Sweep, AppendCounters and Fill from
+// one. A thread of its own gets hold of new rings at once, since a process may end at any moment.
 class AppRings : public EventSource {
  public:
   // object: loaded, with the programs app__ring and app__exec (which nobody else attaches) and
@@ -39,7 +39,11 @@ class AppRings : public EventSource {
   // missed; not in the shared objects that it will load. A file without the probe is left alone.
   virtual void AddExecutable(uint32_t tgid, const std::string& path) = 0;
 
-  // The live flags fall. Afterwards one Sweep takes what is left. May be called twice.
+  // The recording ends now: what the programs tell or lose from here on is no part of it.
+  virtual void Cut() = 0;
+
+  // The live flags fall, after a Cut if there was none. Afterwards one Sweep takes what is left.
+  // May be called twice.
   virtual void Disarm() = 0;
 
   // Sentences for the user since the last call, each once: who else records, what was refused.

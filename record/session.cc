@@ -299,8 +299,8 @@ void Session::OpenGate() {
   }
 }
 
-// In-process rings have no gate: their flag goes up when the gate has opened, and falls when it
-// closes. What targets execute later makes itself heard.
+// In-process rings have no gate: their flag goes up when the gate has opened, they are cut when it
+// closes, and then the flag falls. What targets execute later makes itself heard.
 void Session::AddApps() {
   if (apps_ == nullptr) return;
   std::vector<uint32_t> tgids = target_tgids_;
@@ -328,13 +328,16 @@ void Session::Stop(std::string reason) {
   state_ = State::kDraining;
   reason_ = std::move(reason);
   capture_->CloseGate();
-  if (apps_ != nullptr) apps_->Disarm();
+  if (apps_ != nullptr) apps_->Cut();
   stop_ns_ = MonotonicNs();
-  if (!was_open) return;
-  AddRuntimes();
-  Event event;
-  event.verb = verbs::kRecorderGate;
-  recorder_->Add(event);
+  if (was_open) {
+    AddRuntimes();
+    Event event;
+    event.verb = verbs::kRecorderGate;
+    recorder_->Add(event);
+  }
+  // Takes some 10 ms, in which programs go on telling.
+  if (apps_ != nullptr) apps_->Disarm();
 }
 
 void Session::OnSignal(int number) {

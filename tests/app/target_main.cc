@@ -2,6 +2,7 @@
 #include <cprof/cprof.h>
 #include <dlfcn.h>
 #include <sched.h>
+#include <sys/mman.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -86,6 +87,7 @@ std::string RunCommand(std::istringstream& words) {
   if (command == "load" && words >> path >> a) return RunLoaded(path, a);
   if (command == "confined" && words >> path) return RunConfined(path);
   if (command == "files") return RunOutOfFiles();
+  if (command == "lock") return std::to_string(mlockall(MCL_CURRENT | MCL_FUTURE));
   if (command == "quit" && words >> a) {
     Emit(1, a);
     _exit(0);

@@ -1,4 +1,5 @@
 // How a recording begins and ends: commands, targets, signals, times.
+#include <fcntl.h>
 #include <gtest/gtest.h>
 #include <signal.h>
 #include <sys/wait.h>
@@ -73,6 +74,54 @@ TEST(RecordSession, CommandOnlyBoundsTheTimeBesideATarget) {
     EXPECT_EQ(content.header.system_wide, system_wide);
     ExpectEveryEventAccounted(content);
   }
+}
+
+// A program that tells events as fast as it can, until destroyed.
+class Teller {
+ public:
+  Teller() {
+    int in[2] = {-1, -1}, out[2] = {-1, -1};
+    if (pipe2(in, O_CLOEXEC) != 0 || pipe2(out, O_CLOEXEC) != 0) std::abort();
+    pid_ = fork();
+    if (pid_ == 0) {
+      dup2(in[0], 0);
+      dup2(out[1], 1);
+      execl(CPROF_APP_TARGET, CPROF_APP_TARGET, nullptr);
+      _exit(127);
+    }
+    char ready[6] = {};
+    EXPECT_EQ(read(out[0], ready, sizeof(ready)), 6);
+    const std::string command = "emit 1000000000000\n";
+    EXPECT_EQ(write(in[1], command.data(), command.size()), ssize_t(command.size()));
+    for (const int fd : {in[0], in[1], out[0], out[1]}) close(fd);
+  }
+  ~Teller() {
+    kill(pid_, SIGKILL);
+    waitpid(pid_, nullptr, 0);
+  }
+  pid_t pid() const { return pid_; }
+
+ private:
+  pid_t pid_ = -1;
+};
+
+TEST(RecordSession, WhatIsToldAndLostAfterTheGateHasClosedIsNoPartOfIt) {
+  Folder folder;
+  const Teller teller;
+  const Outcome outcome = RunCprof(
+      {"record", "-q", "-e", "app", "--duration", "0.3", "-p", std::to_string(teller.pid())},
+      {.folder = folder.path()});
+  ASSERT_EQ(outcome.exit_code, 0) << outcome.err;
+  const Content content = ReadFile(folder.File("cprof.data"));
+  ASSERT_TRUE(content.has_footer);
+  EXPECT_GT(content.verb_counts.at(verbs::kAppEnter), 10000u);
+  for (const auto& [stream, info] : content.streams) {
+    if (info.kind == StreamKind::kApp) {
+      EXPECT_LE(content.latest_ns.at(stream), content.footer.end_ns);
+    }
+  }
+  for (const Break& lost : content.breaks) EXPECT_LE(lost.to_ns, content.footer.end_ns);
+  ExpectEveryEventAccounted(content);
 }
 
 TEST(RecordSession, ThreadsThatExistAreStatedAndTheGateIsWritten) {

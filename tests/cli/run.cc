@@ -133,6 +133,7 @@ void Content::OnEvents(StreamId stream, std::span<const Event> values) {
   total += values.size();
   for (const Event& event : values) {
     ++verb_counts[event.verb];
+    latest_ns[stream] = std::max(latest_ns[stream], event.time_ns);
     if (event.verb >= verbs::kRecorderThread) recorder_events.push_back(event);
   }
 }

@@ -66,6 +66,7 @@ struct Content : RecordingVisitor {
   ReadSummary summary;
   std::map<StreamId, StreamInfo> streams;
   std::map<StreamId, uint64_t> events;
+  std::map<StreamId, uint64_t> latest_ns;
   std::map<Verb, uint64_t> verb_counts;
   std::vector<Event> recorder_events;
   std::vector<Break> breaks;

@@ -65,7 +65,9 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   data += 2, size -= 2;
   Names names;
   const uint64_t now_ns = cprof::KernelNowNs();
-  cprof::AppRing ring(region.fd, 40, index, kRings, (flags & 1) != 0 ? 1000 : 0, 1);
+  cprof::AppRing ring({region.fd, index, kRings, CPROF_RING_EVENTS_}, 40,
+                      (flags & 1) != 0 ? 1000 : 0, 1);
+  static std::vector<cprof_slot_> slots_read;
   ring.StartAt({});
   ring.set_stream(7);
   ring.Announce(1, {41, 900, true});
@@ -103,13 +105,14 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
     const off_t at = static_cast<off_t>(CPROF_RINGS_OFFSET_ + index * sizeof(cprof_ring_));
     Require(pwrite(region.fd, &header, sizeof(header), at) == sizeof(header));
     cprof::DrainedBlock block;
-    ring.Drain(header, {++begin_ns, 0, (flags & 4) == 0, &names}, &block);
+    if ((flags & 8) != 0 && round == 2) ring.EndAt(header, begin_ns);
+    ring.Drain(header, {++begin_ns, 0, (flags & 4) == 0, &names, &slots_read}, &block);
     CheckBlock(block);
     const auto counter = ring.counter();
     Require(counter.lost <= counter.attempted);
   }
   cprof::DrainedBlock block;
-  ring.Finish(header, {++begin_ns, 0, true, &names}, &block);
+  ring.Finish(header, {++begin_ns, 0, true, &names, &slots_read}, &block);
   CheckBlock(block);
   Require(ring.counter().lost <= ring.counter().attempted);
   return 0;

@@ -61,8 +61,8 @@ typedef struct cprof_node {
 
 #define CPROF_MAGIC_ 0x31676e69722d7063ULL /* "cp-ring1" */
 #define CPROF_LAYOUT_VERSION_ 1u
-#define CPROF_RING_EVENTS_ 4096u /* a power of two: 256 KiB a ring */
-#define CPROF_RINGS_ 512u        /* 128 MiB of address space; memory only where rings are used */
+#define CPROF_RING_EVENTS_ 16384u /* a power of two: 1 MiB a ring */
+#define CPROF_RINGS_ 512u         /* 512 MiB of address space; memory only where rings are used */
 #define CPROF_HEADER_BYTES_ 4096u
 #define CPROF_MAX_EXTRA_ 4u /* further slots of one event */
 #define CPROF_DOMAIN_BYTES_ 31u
@@ -119,7 +119,7 @@ struct cprof_ring_ {
   uint64_t reserved; /* differs from head while an event is being written */
   uint64_t attempted;
   uint64_t cached_tail;
-  uint32_t owned; /* 1: some thread has it */
+  uint32_t owned; /* 0: nobody has it; CPROF_OWNED_; 1: a thread that does not say more */
   uint32_t nesting;
   uint64_t generation; /* of the owner; each announcement takes the next */
   uint64_t unused[2];
@@ -132,6 +132,8 @@ struct cprof_ring_ {
   uint64_t unused3;
 };
 #define CPROF_CHECK_ 0x9e3779b97f4a7c15ULL
+/* A thread has it whose announcements begin with that generation. */
+#define CPROF_OWNED_(generation) ((uint32_t)(generation) | 0x80000000u)
 
 struct cprof_region_ {
   uint64_t magic;
@@ -321,11 +323,13 @@ static inline long cprof_syscall_(long number, uint64_t a, uint64_t b, uint64_t 
 
 #if defined(__x86_64__)
 #define CPROF_NR_MMAP_ 9
+#define CPROF_NR_MPROTECT_ 10
 #define CPROF_NR_MUNMAP_ 11
 #define CPROF_NR_MADVISE_ 28
 #define CPROF_NR_PRCTL_ 157
 #else
 #define CPROF_NR_MMAP_ 222
+#define CPROF_NR_MPROTECT_ 226
 #define CPROF_NR_MUNMAP_ 215
 #define CPROF_NR_MADVISE_ 233
 #define CPROF_NR_PRCTL_ 167
@@ -352,13 +356,17 @@ static inline uint64_t cprof_now(void) {
 
 /* ---- getting a region and a ring ---- */
 
+/* Mapped without access first: a program that locks its memory (MCL_FUTURE) would get all of it at
+ * once. */
 static inline void* cprof_map_(uint64_t size_bytes, uint64_t flags, uint64_t advice) {
-  long address = cprof_syscall_(CPROF_NR_MMAP_, 0, size_bytes, 3 /* read, write */,
+  long address = cprof_syscall_(CPROF_NR_MMAP_, 0, size_bytes, 0 /* no access */,
                                 flags | 0x20 /* anonymous */, ~(uint64_t)0, 0);
   if (address < 0 && address > -4096) {
     return (void*)0;
   }
-  if (cprof_syscall_(CPROF_NR_MADVISE_, (uint64_t)address, size_bytes, advice, 0, 0, 0) != 0) {
+  if (cprof_syscall_(CPROF_NR_MADVISE_, (uint64_t)address, size_bytes, advice, 0, 0, 0) != 0 ||
+      cprof_syscall_(CPROF_NR_MPROTECT_, (uint64_t)address, size_bytes, 3 /* read, write */, 0, 0,
+                     0) != 0) {
     (void)cprof_syscall_(CPROF_NR_MUNMAP_, (uint64_t)address, size_bytes, 0, 0, 0, 0);
     return (void*)0;
   }
@@ -384,7 +392,7 @@ static inline struct cprof_guard_* cprof_get_guard_(void) {
 
 static inline struct cprof_region_* cprof_new_region_(void) {
   uint32_t rings;
-  for (rings = CPROF_RINGS_; rings >= 8; rings /= 4) {
+  for (rings = CPROF_RINGS_; rings >= 2; rings /= 4) {
     struct cprof_region_* region = (struct cprof_region_*)cprof_map_(
         CPROF_REGION_BYTES_(rings), 0x4001 /* shared, noreserve */, 10 /* MADV_DONTFORK */);
     if (region != (struct cprof_region_*)0) {
@@ -548,6 +556,8 @@ static inline int cprof_claim_(struct cprof_thread_* thread, struct cprof_region
     while (used <= index && !__atomic_compare_exchange_n(&region->rings_used, &used, index + 1, 0,
                                                          __ATOMIC_RELEASE, __ATOMIC_RELAXED)) {
     }
+    __atomic_store_n(&rings[index].owned, CPROF_OWNED_(rings[index].generation + 1),
+                     __ATOMIC_RELAXED);
     rings[index].nesting = 0;
     thread->region = region;
     thread->slots =
