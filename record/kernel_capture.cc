@@ -293,7 +293,7 @@ Result<void> KernelCaptureImpl::Load(const KernelBtf& btf) {
   adapters.push_back("inventory");
   if (!options_.system_wide) adapters.push_back("filter");
   std::map<std::string, std::string> excluded;
-  if (options_.frequency_hz == 0) excluded["sample__cpu"] = "samples are switched off";
+  if (options_.frequency_hz == 0) excluded["sample__cpu"] = kSamplesAreOff;
   constexpr std::string_view kRingExit[] = {"io_ring_exit_work"};
   if (FindKernelSymbols(kRingExit).empty()) {
     excluded["io_uring__ring_exit"] = "/proc/kallsyms does not tell io_ring_exit_work";

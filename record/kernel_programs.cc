@@ -52,6 +52,8 @@ std::string_view TracepointOf(std::string_view section) {
                                          : section.substr(start + kPrefix.size());
 }
 
+constexpr std::string_view kUnavailable = "unavailable: ";
+
 // Why the kernel cannot run it, or "".
 std::string WhyNot(const KernelBtf& btf, const std::string& tracepoint, const Variant* variant) {
   if (tracepoint.empty()) return "";
@@ -101,10 +103,39 @@ std::vector<ChosenProgram> ChoosePrograms(bpf_object* object, const KernelBtf& b
       attribute = candidate.variant;
       chosen.push_back(std::move(candidate));
     } else if (attribute.empty()) {
-      attribute = "unavailable: " + why;
+      attribute = std::string(kUnavailable) + why;
     }
   }
   return chosen;
+}
+
+Result<std::vector<std::string>> TellMissingHooks(
+    const std::map<std::string, std::string>& attributes, std::span<const std::string> by_name) {
+  constexpr std::string_view kHook = "hook.";
+  std::vector<std::string> sentences;
+  std::map<std::string, std::string> gone;  // adapter -> why it has not one hook so far
+  for (const auto& [name, value] : attributes) {
+    if (!name.starts_with(kHook)) continue;
+    const std::string hook = name.substr(kHook.size());
+    const std::string adapter = hook.substr(0, hook.find('.'));
+    const bool is_missing = value.starts_with(kUnavailable);
+    const bool is_first = !gone.contains(adapter);
+    std::string& why = gone[adapter];
+    if (!is_missing) {
+      why.clear();
+      continue;
+    }
+    const std::string reason = value.substr(kUnavailable.size());
+    if (is_first) why = reason;
+    if (reason != kSamplesAreOff) sentences.push_back(hook + " is not recorded: " + reason);
+  }
+  for (const std::string& adapter : by_name) {
+    const auto found = gone.find(adapter);
+    if (found == gone.end() || found->second.empty() || found->second == kSamplesAreOff) continue;
+    return Error{"adapter '" + adapter + "' cannot be used: " + found->second,
+                 "leave it out of -e, or record on a newer kernel"};
+  }
+  return sentences;
 }
 
 std::vector<Verb> VerbsOf(const std::string& program_name) {

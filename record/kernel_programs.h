@@ -5,8 +5,10 @@
 #include <map>
 #include <span>
 #include <string>
+#include <string_view>
 #include <vector>
 
+#include "format/result.h"
 #include "format/verb.h"
 #include "record/kernel_btf.h"
 
@@ -14,6 +16,9 @@ struct bpf_object;
 struct bpf_program;
 
 namespace cprof {
+
+// A reason to leave a program out that nobody needs to be told of.
+inline constexpr std::string_view kSamplesAreOff = "samples are switched off";
 
 struct ChosenProgram {
   bpf_program* program = nullptr;
@@ -29,6 +34,11 @@ std::vector<ChosenProgram> ChoosePrograms(bpf_object* object, const KernelBtf& b
                                           std::span<const std::string> adapters,
                                           const std::map<std::string, std::string>& excluded,
                                           std::map<std::string, std::string>* attributes);
+
+// What "unavailable" among such attributes means to a user who asked for these adapters by name:
+// sentences about single hooks, or the refusal of an adapter that has none left.
+Result<std::vector<std::string>> TellMissingHooks(
+    const std::map<std::string, std::string>& attributes, std::span<const std::string> by_name);
 
 // The verbs whose events a program may emit, to name what its missed runs lost.
 std::vector<Verb> VerbsOf(const std::string& program_name);

@@ -25,6 +25,7 @@
 #include "record/command.h"
 #include "record/drain.h"
 #include "record/kernel_capture.h"
+#include "record/kernel_programs.h"
 #include "record/mappings.h"
 #include "record/output.h"
 #include "record/privileges.h"
@@ -165,6 +166,11 @@ Result<void> Session::Arm() {
   auto capture = KernelCapture::Open(kernel, streams_);
   if (!capture) return capture.error();
   capture_ = std::move(*capture);
+  const auto missing = TellMissingHooks(capture_->attributes(), options_.adapters);
+  if (!missing) return missing.error();
+  for (const std::string& sentence : *missing) {
+    std::fprintf(stderr, "cprof: warning: %s\n", sentence.c_str());
+  }
   symbols_ = std::make_unique<SymbolCopy>(options_.raw_keys ? 0 : capture_->kernel_base());
   CPROF_RETURN_IF_ERROR(capture_->Attach());
   has_sched_ = Has(kernel.adapters, "sched");
