@@ -16,8 +16,8 @@
 namespace cprof {
 namespace {
 
-// The recorder tells the losses of a ring once a sweep, and begins with sweeps this far apart.
-constexpr uint64_t kSweepNs = 10'000'000;
+// The recorder tells the losses of a ring once a sweep, and where rings fill up it sweeps this often.
+constexpr uint64_t kSweepNs = 500'000;
 
 enum class Fault : uint64_t { kDrop = 1, kDuplicate = 2, kDelay = 3, kTruncate = 4 };
 

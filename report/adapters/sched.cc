@@ -278,13 +278,13 @@ void SchedAdapter::SwitchIn(ThreadRecord& thread, const Event& event) {
     case ThreadState::kRunning: {
       // A thread that runs cannot come: its switch-out is lost.
       const bool lost = thread.state == ThreadState::kRunning;
-      const bool touched = lost || (thread.wake.present && IsDoubtful(thread, ThreadState::kBlocked,
-                                                                      thread.since_ns, now_ns));
       Tell(thread, lost ? ThreadState::kUnknown : ThreadState::kRunnable, thread.since_ns, now_ns);
       if (!thread.wake.present) break;
+      // One that waited for a CPU and was woken has come, somewhere, and gone in between.
+      const BreakTable& breaks = context_.breaks();
       const Loss loss =
-          touched ? context_.breaks().LostOn(thread.stream, thread.since_ns, now_ns, switch_)
-                  : Loss{};
+          lost ? breaks.LostOn(thread.stream, thread.since_ns, now_ns, switch_)
+               : breaks.Lost(thread.since_ns, now_ns, switch_, SignatureOf(thread.key));
       if (loss.any) {
         DropWake(thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
       } else if (context_.cpus_left_out()) {
