@@ -16,7 +16,7 @@
 namespace cprof {
 namespace {
 
-// The recorder tells the losses of a ring once a sweep, and where rings fill up it sweeps this often.
+// The recorder tells the losses of a ring once a sweep; where rings fill up it sweeps this often.
 constexpr uint64_t kSweepNs = 500'000;
 
 enum class Fault : uint64_t { kDrop = 1, kDuplicate = 2, kDelay = 3, kTruncate = 4 };

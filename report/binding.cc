@@ -3,6 +3,8 @@
 
 #include <algorithm>
 
+#include "report/mutation.h"
+
 namespace cprof {
 
 void BindingTable::Tell(NodeId thread, const Stack& stack, uint64_t time_ns) {
@@ -59,6 +61,7 @@ void BindingTable::EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns) {
 bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns) {
   const auto found = stacks_.find(thread);
   if (found == stacks_.end()) return false;
+  if (CPROF_RULE_REMOVED(kBindingEnd)) return true;
   Stack& stack = found->second;
   if (stack.overflow > 0) {
     // Which of the uncounted this one closes is not kept; they nest, so it is one of them.
@@ -80,7 +83,7 @@ bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t tim
 
 void BindingTable::CloseNode(NodeId node, uint64_t time_ns, uint64_t tag) {
   const auto found = threads_.find(node);
-  if (found == threads_.end()) return;
+  if (found == threads_.end() || CPROF_RULE_REMOVED(kBindingEnd)) return;
   std::vector<NodeId> threads = std::move(found->second);
   threads_.erase(found);
   std::sort(threads.begin(), threads.end());

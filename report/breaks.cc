@@ -4,6 +4,8 @@
 #include <algorithm>
 #include <string>
 
+#include "report/mutation.h"
+
 namespace cprof {
 namespace {
 
@@ -96,7 +98,7 @@ Loss BreakTable::Collect(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
 
 Loss BreakTable::Lost(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
                       uint64_t signature) const {
-  if (!MayOverlap(from_ns, to_ns)) return {};
+  if (CPROF_RULE_REMOVED(kBreak) || !MayOverlap(from_ns, to_ns)) return {};
   return Collect(from_ns, to_ns, verbs, [signature](const Entry& entry) {
     return (entry.signature & signature) == signature;
   });
@@ -104,7 +106,7 @@ Loss BreakTable::Lost(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
 
 Loss BreakTable::LostOn(StreamId stream, uint64_t from_ns, uint64_t to_ns,
                         const VerbSet& verbs) const {
-  if (!MayOverlap(from_ns, to_ns)) return {};
+  if (CPROF_RULE_REMOVED(kBreak) || !MayOverlap(from_ns, to_ns)) return {};
   return Collect(from_ns, to_ns, verbs, [stream](const Entry& entry) {
     return entry.stream == stream || entry.stream == kEveryStream;
   });

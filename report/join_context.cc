@@ -5,6 +5,7 @@
 #include <utility>
 
 #include "report/adapters/adapter.h"
+#include "report/mutation.h"
 
 namespace cprof {
 namespace {
@@ -104,7 +105,7 @@ NodeId JoinContext::NodeOf(ThreadRecord& thread) {
 }
 
 NodeId JoinContext::CauseOf(const Event& event, NodeId* thread_node) {
-  if (event.level == Level::kTask && event.tid != 0) {
+  if ((event.level == Level::kTask || CPROF_RULE_REMOVED(kInterrupt)) && event.tid != 0) {
     *thread_node = NodeOf(Current(event));
     return *thread_node;
   }

@@ -9,6 +9,8 @@
 #include <algorithm>
 #include <string_view>
 
+#include "report/mutation.h"
+
 namespace cprof {
 namespace {
 
@@ -267,6 +269,10 @@ void Ownership::OnSubmit(const Edge& edge, NodeHistory& io) {
   if (now.bound) thread.rings[io.ring].submit_ns = edge.src_time_ns;
 
   if (io.named || now.requests.empty() || !now.bound) return;
+  if (CPROF_RULE_REMOVED(kOwnershipFlow)) {
+    AddOwners(edge.dst, io, now.requests, edge.dst_time_ns, Source::kKernel, "unchanged-binding");
+    return;
+  }
   if (Receives(io.opcode) || edge.confidence != Confidence::kObserved || !edge.breaks.empty()) {
     return;
   }

@@ -6,6 +6,8 @@
 #include <algorithm>
 #include <utility>
 
+#include "report/mutation.h"
+
 namespace cprof {
 namespace io_uring {
 namespace {
@@ -151,6 +153,7 @@ IoRequestView IoUringAdapter::ViewOf(const Life& life) const {
 
 void IoUringAdapter::Submit(const Event& event) {
   if (const LifeIndex older = lives_.ObjectOf(event.key.lo).open; older != kNone) {
+    if (CPROF_RULE_REMOVED(kGeneration)) return context_.CountJoined(1);
     CloseOlder(older, event);
   }
   LifeTable::Object& object = lives_.ObjectOf(event.key.lo);
@@ -342,6 +345,7 @@ void IoUringAdapter::Join(LifeIndex index, const Event& event, const Verdict& ve
   }
   const uint32_t flags = CqeFlags(event);
   const bool is_notification = (flags & kCqeNotification) != 0;
+  if (CPROF_RULE_REMOVED(kGeneration)) return;
   if ((flags & kCqeMore) == 0 || is_notification) {
     End(index, event.time_ns, NodeEnd::kObserved, edge.dst_thread);
   } else if (life.opcode == kSendZc || life.opcode == kSendmsgZc) {
