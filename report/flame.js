@@ -361,9 +361,14 @@ function scroll() {
 }
 
 function resize() {
-  if (alone) pageWidth = Math.max(900, window.innerWidth);
-  controls.setAttribute("x", pageWidth - MARGIN - 560);
   draw();
+  // A scroll bar takes some of the window, and may have come by drawing.
+  const width = pageWidthNow();
+  if (width !== pageWidth) {
+    pageWidth = width;
+    draw();
+  }
+  controls.setAttribute("x", pageWidth - MARGIN - 560);
 }
 
 function listen() {

