@@ -1,8 +1,11 @@
 // What a program says with cprof.h arrives: every verb, from every object, before and after exec.
+#include <fcntl.h>
 #include <gtest/gtest.h>
+#include <unistd.h>
 
 #include <algorithm>
 
+#include "record/app_probe.h"
 #include "tests/app/harness.h"
 
 namespace cprof {
@@ -66,6 +69,19 @@ TEST(AppVerbsTest, NothingIsLiveBeforeAndAfterRecording) {
     EXPECT_EQ(target.AskNumber("live"), 0u);
   }
   EXPECT_EQ(target.AskNumber("emit 100"), 100u);
+}
+
+// The kernel counts in the first writable mapping of the flag's page: there must be one only,
+// however a linker lays out its segments.
+TEST(AppVerbsTest, TheLiveFlagBeginsAPageOfItsOwn) {
+  for (const char* path : {CPROF_APP_TARGET, CPROF_APP_LOADED}) {
+    const int fd = open(path, O_RDONLY | O_CLOEXEC);
+    ASSERT_GE(fd, 0) << path;
+    const auto probe = FindAppProbe(fd);
+    close(fd);
+    ASSERT_TRUE(probe.has_value()) << path;
+    EXPECT_EQ(probe->live_offset % 4096, 0u) << path;
+  }
 }
 
 TEST(AppVerbsTest, AllObjectsOfAProgramAreHeard) {

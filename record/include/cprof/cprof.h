@@ -222,7 +222,9 @@ __asm__(
     ".size cprof_probe_v1_,.-cprof_probe_v1_\n"
     ".popsection\n"
     ".pushsection .probes,\"awG\",%progbits,cprof_probe_v1_,comdat\n"
-    ".balign 8\n"
+    /* A page of its own: lld lets segments share pages of the file, and the kernel counts in the
+     * first writable mapping of the page, which would be that of .data.rel.ro. */
+    ".balign 4096\n"
     ".weak cprof_live_v1_\n"
     ".hidden cprof_live_v1_\n"
     ".type cprof_live_v1_,%object\n"
