@@ -5,6 +5,7 @@
 #include <time.h>
 
 #include <algorithm>
+#include <mutex>
 
 namespace cprof::causality {
 namespace {
@@ -39,7 +40,7 @@ void SleepUntil(uint64_t time_ns) {
 }
 
 uint64_t Handles::Take() {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   if (free_.empty()) return next_++;
   const uint64_t handle = free_.back();
   free_.pop_back();
@@ -47,7 +48,7 @@ uint64_t Handles::Take() {
 }
 
 void Handles::Free(uint64_t handle) {
-  std::lock_guard lock(mutex_);
+  std::lock_guard lock(lock_);
   free_.push_back(handle);
 }
 
@@ -146,6 +147,24 @@ void TruthThread::Finish(const Life& life, Handles& handles) {
   Turn(left);
   LogEnd(life, ended);
   handles.Free(life.handle);
+}
+
+void TruthThread::FinishLast(const Life& task, Handles& handles, const Life& request,
+                             Handles& request_handles) {
+  CPROF_CHECK(!stack_.empty() && stack_.back().owner == task.owner);
+  const Bracket over = Around([&] {
+    if (mark_) cprof_end(NodeOf(request));
+  });
+  if (mark_) cprof_leave(NodeOf(task));
+  const Bracket left = {over.before_ns, NowNs()};
+  if (mark_) cprof_end(NodeOf(task));
+  const Bracket ended = {left.after_ns, NowNs()};
+  stack_.pop_back();
+  Turn(left);
+  LogEnd(request, over);
+  LogEnd(task, ended);
+  request_handles.Free(request.handle);
+  handles.Free(task.handle);
 }
 
 Bracket TruthThread::HandOver(const Life& from, const Life& to) {
@@ -358,7 +377,7 @@ void TruthThread::Slept(const Wait& wait, uint64_t woken_from_ns, WallState stat
 }
 
 void TruthThread::WokenBy(const Wait& wait, OracleRecord* offer, WallState state, uint64_t cause) {
-  if (wait.sleeps == 0) {
+  if (wait.sleeps == 0) {  // nobody did
     waits_until_ns_ = wait.clock.after_ns;
     return;
   }
@@ -386,6 +405,12 @@ void TruthThread::Doubt(const Wait& wait) {
   CloseRunning({wait.clock.before_ns, wait.clock.after_ns}, wait.cpu_from_ns);
   OpenRunning({wait.clock.before_ns, wait.clock.after_ns});
   running_cpu_ns_ = wait.cpu_from_ns + wait.cpu_ns;
+}
+
+void TruthThread::Between(uint64_t owner, uint64_t from_ns, uint64_t to_ns) {
+  for (const WallState state : {WallState::kRunning, WallState::kRunnable}) {
+    State(owner, state, {from_ns, to_ns}, {to_ns, to_ns});
+  }
 }
 
 OracleRecord* TruthThread::Offer(EdgeKind kind, uint64_t operation, uint64_t owner) {
@@ -439,6 +464,26 @@ void TruthThread::Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint
   record.after_ns = clock.after_ns;
   record.value = value_ns;
   record.truth = Truth::kCost;
+}
+
+void TruthThread::Operation(uint64_t operation, const std::vector<uint64_t>& completions,
+                            const Bracket& clock, uint64_t owner) {
+  OracleRecord& submit = oracle_.Add();
+  submit.operation = operation;
+  submit.owner = owner;
+  submit.batch = operation;
+  submit.before_ns = clock.before_ns;
+  submit.after_ns = clock.after_ns;
+  submit.truth = Truth::kSubmit;
+  for (uint32_t i = 0; i < completions.size(); ++i) {
+    OracleRecord& record = oracle_.Add();
+    record.operation = completions[i];
+    record.sequence = i;
+    record.batch = operation;
+    record.before_ns = clock.before_ns;
+    record.after_ns = clock.after_ns;
+    record.truth = Truth::kComplete;
+  }
 }
 
 void TruthThread::Silence(const Bracket& clock) {

@@ -10,11 +10,11 @@
 #define CPROF_TESTS_CAUSALITY_WORKLOADS_TRUTH_THREAD_H_
 
 #include <cstdint>
-#include <mutex>
 #include <vector>
 
 #include "cprof/cprof.h"
 #include "tests/causality/workloads/oracle_writer.h"
+#include "tests/causality/workloads/spin_lock.h"
 
 namespace cprof::causality {
 
@@ -45,7 +45,7 @@ class Handles {
   void Free(uint64_t handle);
 
  private:
-  std::mutex mutex_;
+  SpinLock lock_;
   std::vector<uint64_t> free_;
   uint64_t next_ = 1;
 };
@@ -88,6 +88,9 @@ class TruthThread {
   // A request that this thread begins and works for at once, and ends when it stops working for it.
   Life Start(Handles& handles, bool with_state);
   void Finish(const Life& life, Handles& handles);
+  // The same of a task; the last of a request ends the request first.
+  void FinishLast(const Life& task, Handles& handles, const Life& request,
+                  Handles& request_handles);
   // The program says that `from` queued the task `to`. From here on the path of the request is with
   // the task: what this thread still does for it is work, but no state of the request.
   Bracket HandOver(const Life& from, const Life& to);
@@ -98,7 +101,7 @@ class TruthThread {
   Bracket Leave(const Life& life);
   // The program says that the request `inner` was made inside `outer`.
   void Nest(const Life& outer, const Life& inner);
-  // Works for `owner` without telling anybody: it was spawned for it.
+  // Works for `owner` since its birth, without telling anybody: it was spawned for it.
   void Inherit(uint64_t owner, bool with_state);
   void StopInherited();
   // CPU time is known by other means, so none is logged here.
@@ -130,6 +133,9 @@ class TruthThread {
   void WokenBy(const Wait& wait, OracleRecord* offer, WallState state, uint64_t cause = 0);
   void WokenByClock(const Wait& wait, uint64_t deadline_ns, WallState state);
   void Doubt(const Wait& wait);
+  // Nobody knows exactly when the request went over from one thread to another: between these
+  // clocks it ran, or could have.
+  void Between(uint64_t owner, uint64_t from_ns, uint64_t to_ns);
 
   // A hand-over that begins now; the waker fills in inner_from_ns when its call is back. It counts
   // once somebody took it up.
@@ -141,6 +147,10 @@ class TruthThread {
   void State(uint64_t owner, WallState state, const Bracket& from, const Bracket& to,
              uint64_t cause = 0);
   void Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint64_t value_ns);
+  // An io_uring operation of this thread in an enter of its own, owned by nobody, and all
+  // completions that it executed inside the clocks, in order; 0: of no operation.
+  void Operation(uint64_t operation, const std::vector<uint64_t>& completions, const Bracket& clock,
+                 uint64_t owner = 0);
   // Nothing was handed over from or to this thread.
   void Silence(const Bracket& clock);
 
