@@ -38,8 +38,9 @@ class Workload {
     CPROF_RETURN_IF_ERROR(oracle_.Create(options_.log, options_.count * 256 + (1 << 20)));
     file_ = open("/proc/self/exe", O_RDONLY | O_CLOEXEC);
     std::vector<std::thread> threads;
+    TruthThread self(oracle_, "call", options_.mark);
     for (uint64_t i = 0; i < options_.threads; ++i) {
-      threads.emplace_back([this, i] { RunThread(i); });
+      threads.push_back(Spawn(self, [this, i](OracleRecord* spawn) { RunThread(i, spawn); }));
     }
     for (std::thread& thread : threads) thread.join();
     close(file_);
@@ -47,9 +48,9 @@ class Workload {
   }
 
  private:
-  void RunThread(uint64_t index) {
+  void RunThread(uint64_t index, OracleRecord* spawn) {
     pthread_setname_np(pthread_self(), ("truth-call-" + std::to_string(index)).c_str());
-    TruthThread self(oracle_, "call", options_.mark);
+    TruthThread self(oracle_, "call", options_.mark, spawn);
     std::mt19937_64 random(options_.seed * 1000 + index);
     uint64_t quiet = 0, quiet_from_ns = NowNs(), switches = ThreadSwitches().voluntary;
     while (const auto due_ns = pace_.Next()) {

@@ -53,7 +53,9 @@ class Workload {
       for (size_t i = 0; i < options_.receivers; ++i) NeedReceiver(self, i);
     }
     std::vector<std::thread> senders;
-    for (uint64_t i = 0; i < options_.senders; ++i) senders.emplace_back([this, i] { Send(i); });
+    for (uint64_t i = 0; i < options_.senders; ++i) {
+      senders.push_back(Spawn(self, [this, i](OracleRecord* spawn) { Send(i, spawn); }));
+    }
     for (std::thread& sender : senders) sender.join();
     channels_.Close(self);
     for (std::thread& receiver : receivers_) receiver.join();
@@ -63,16 +65,15 @@ class Workload {
  private:
   void NeedReceiver(TruthThread& self, size_t index) {
     if (started_[index].exchange(true)) return;
-    OracleRecord* spawn = self.Offer(EdgeKind::kSpawn, 0, 0);
-    std::thread receiver([this, index, spawn] { Receive(index, spawn); });
-    std::atomic_ref(spawn->inner_from_ns).store(NowNs());
+    std::thread receiver =
+        Spawn(self, [this, index](OracleRecord* spawn) { Receive(index, spawn); });
     std::lock_guard lock(receivers_lock_);
     receivers_.push_back(std::move(receiver));
   }
 
-  void Send(uint64_t index) {
+  void Send(uint64_t index, OracleRecord* spawn) {
     pthread_setname_np(pthread_self(), ("truth-send-" + std::to_string(index)).c_str());
-    TruthThread self(oracle_, "handoff", options_.mark);
+    TruthThread self(oracle_, "handoff", options_.mark, spawn);
     std::mt19937_64 random(options_.seed * 1000 + index);
     while (const auto due_ns = pace_.Next()) {
       if (coincide_ && random() % 4 == 0) {
@@ -162,8 +163,7 @@ class Workload {
 
   void Receive(size_t index, OracleRecord* spawn) {
     pthread_setname_np(pthread_self(), ("truth-recv-" + std::to_string(index)).c_str());
-    TruthThread self(oracle_, "handoff", options_.mark);
-    self.TakeUp(spawn, {spawn->before_ns, self.born_ns()});
+    TruthThread self(oracle_, "handoff", options_.mark, spawn);
     std::mt19937_64 random(options_.seed * 1000 + 500 + index);
     std::vector<Item*> taken;
     while (channels_.Take(self, index, 1 + random() % kMaxTaken, steal_, order_ ? &random : nullptr,

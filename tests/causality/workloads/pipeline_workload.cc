@@ -29,9 +29,11 @@ class Workload {
     CPROF_RETURN_IF_ERROR(
         oracle_.Create(options_.log, options_.count * (options_.hops + 1) * 24 + (1 << 20)));
     std::vector<std::thread> stages;
-    for (size_t i = 0; i < options_.hops; ++i) stages.emplace_back([this, i] { Stage(i); });
     {
       TruthThread self(oracle_, "pipeline", options_.mark);
+      for (size_t i = 0; i < options_.hops; ++i) {
+        stages.push_back(Spawn(self, [this, i](OracleRecord* spawn) { Stage(i, spawn); }));
+      }
       std::mt19937_64 random(options_.seed * 1000);
       while (const auto due_ns = pace_.Next()) {
         if (*due_ns > NowNs()) self.SleepTo(*due_ns);
@@ -67,9 +69,9 @@ class Workload {
     return item;
   }
 
-  void Stage(size_t index) {
+  void Stage(size_t index, OracleRecord* spawn) {
     pthread_setname_np(pthread_self(), ("truth-stage-" + std::to_string(index)).c_str());
-    TruthThread self(oracle_, "pipeline", options_.mark);
+    TruthThread self(oracle_, "pipeline", options_.mark, spawn);
     std::mt19937_64 random(options_.seed * 1000 + 1 + index);
     std::vector<Item*> taken;
     while (channels_.Take(self, index, 1, false, nullptr, &taken)) {

@@ -52,8 +52,10 @@ void Handles::Free(uint64_t handle) {
   free_.push_back(handle);
 }
 
-TruthThread::TruthThread(OracleFile& file, const char* domain, bool mark, uint64_t block_count)
+TruthThread::TruthThread(OracleFile& file, const char* domain, bool mark, OracleRecord* spawn,
+                         uint64_t block_count)
     : oracle_(file, block_count), domain_(domain), mark_(mark), born_ns_(NowNs()) {
+  if (spawn != nullptr) TakeUp(spawn, {spawn->before_ns, born_ns_});
   waits_from_ns_ = waits_until_ns_ = NowNs();
   switches_ = ThreadSwitches();
 }
@@ -467,10 +469,10 @@ void TruthThread::Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint
 }
 
 void TruthThread::Operation(uint64_t operation, const std::vector<uint64_t>& completions,
-                            const Bracket& clock, uint64_t owner) {
+                            const Bracket& clock) {
   OracleRecord& submit = oracle_.Add();
   submit.operation = operation;
-  submit.owner = owner;
+  submit.owner = now_.owner;
   submit.batch = operation;
   submit.before_ns = clock.before_ns;
   submit.after_ns = clock.after_ns;

@@ -9,7 +9,9 @@
 #ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_TRUTH_THREAD_H_
 #define CPROF_TESTS_CAUSALITY_WORKLOADS_TRUTH_THREAD_H_
 
+#include <atomic>
 #include <cstdint>
+#include <thread>
 #include <vector>
 
 #include "cprof/cprof.h"
@@ -70,8 +72,10 @@ struct Wait {
 
 class TruthThread {
  public:
-  // domain: of the program's nodes; must outlive this. mark: tell cprof.h.
-  TruthThread(OracleFile& file, const char* domain, bool mark, uint64_t block_count = 256);
+  // domain: of the program's nodes; must outlive this. mark: tell cprof.h. spawn: what Spawn gave
+  // to the thread's body.
+  TruthThread(OracleFile& file, const char* domain, bool mark, OracleRecord* spawn = nullptr,
+              uint64_t block_count = 256);
   // The end of what is known of the thread.
   ~TruthThread();
   TruthThread(const TruthThread&) = delete;
@@ -80,6 +84,8 @@ class TruthThread {
   uint32_t tid() const { return oracle_.tid(); }
   uint64_t NewId() { return oracle_.NewId(); }
   uint64_t born_ns() const { return born_ns_; }
+  // The request that this thread works for now; 0: none.
+  uint64_t working_for() const { return now_.owner; }
 
   Life BeginRequest(Handles& handles);
   Life BeginTask(Handles& handles, uint64_t owner);
@@ -147,10 +153,10 @@ class TruthThread {
   void State(uint64_t owner, WallState state, const Bracket& from, const Bracket& to,
              uint64_t cause = 0);
   void Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint64_t value_ns);
-  // An io_uring operation of this thread in an enter of its own, owned by nobody, and all
-  // completions that it executed inside the clocks, in order; 0: of no operation.
-  void Operation(uint64_t operation, const std::vector<uint64_t>& completions, const Bracket& clock,
-                 uint64_t owner = 0);
+  // An io_uring operation of this thread in an enter of its own, for the request that it works
+  // for, and all completions that it executed inside the clocks, in order; 0: of no operation.
+  void Operation(uint64_t operation, const std::vector<uint64_t>& completions,
+                 const Bracket& clock);
   // Nothing was handed over from or to this thread.
   void Silence(const Bracket& clock);
 
@@ -191,6 +197,16 @@ class TruthThread {
   Bracket running_;
   uint64_t running_cpu_ns_ = 0;
 };
+
+// A thread whose creation is in the log, by the thread that creates it; body: of the record that
+// its TruthThread takes.
+template <typename Body>
+std::thread Spawn(TruthThread& self, Body body) {
+  OracleRecord* spawn = self.Offer(EdgeKind::kSpawn, 0, self.working_for());
+  std::thread thread([spawn, body] { body(spawn); });
+  std::atomic_ref(spawn->inner_from_ns).store(NowNs());
+  return thread;
+}
 
 }  // namespace cprof::causality
 
