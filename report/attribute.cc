@@ -52,6 +52,10 @@ class AttributePass : public GraphSink {
   void OnState(const StateSpan& span) override { next_.OnState(span); }
   void OnCost(const Cost& cost) override { next_.OnCost(cost); }
   void OnRequestEnd(const RequestEnd& end) override { next_.OnRequestEnd(end); }
+  void OnThreadExit(NodeId thread, uint64_t time_ns) override {
+    next_.OnThreadExit(thread, time_ns);
+    graph_.ExitThread(thread, time_ns);
+  }
   void OnThreadRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) override {
     next_.OnThreadRuntime(thread, time_ns, runtime_ns);
     cpu_.AddRuntime(thread, time_ns, runtime_ns);

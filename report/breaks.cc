@@ -32,8 +32,8 @@ VerbSet MakeVerbSet(std::span<const Verb> verbs) {
 
 void BreakTable::AddStream(const StreamInfo& stream) {
   // Stream ids are dense, handed out by the recorder; a reader refuses others.
-  if (kinds_.size() <= stream.id) kinds_.resize(stream.id + size_t{1}, StreamKind::kEdgeCpu);
-  kinds_[stream.id] = stream.kind;
+  if (streams_.size() <= stream.id) streams_.resize(stream.id + size_t{1});
+  streams_[stream.id] = stream;
 }
 
 BreakId BreakTable::Add(const Break& lost) {
@@ -45,8 +45,8 @@ BreakId BreakTable::Add(const Break& lost) {
   entry.stream = lost.stream;
   entry.total = lost.total;
   if (lost.lost.empty()) {
-    const bool known = lost.stream < kinds_.size();
-    entry.verbs = VerbsOf(known ? kinds_[lost.stream] : StreamKind::kEdgeCpu);
+    const bool known = lost.stream < streams_.size();
+    entry.verbs = VerbsOf(known ? streams_[lost.stream].kind : StreamKind::kEdgeCpu);
     if (lost.stream == kEveryStream) entry.verbs.set();
     entry.countless = true;
   }
@@ -100,6 +100,18 @@ Loss BreakTable::Lost(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
                       uint64_t signature) const {
   if (CPROF_RULE_REMOVED(kBreak) || !MayOverlap(from_ns, to_ns)) return {};
   return Collect(from_ns, to_ns, verbs, [signature](const Entry& entry) {
+    return (entry.signature & signature) == signature;
+  });
+}
+
+Loss BreakTable::LostIn(uint32_t tgid, uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
+                        uint64_t signature) const {
+  if (!MayOverlap(from_ns, to_ns)) return {};
+  return Collect(from_ns, to_ns, verbs, [&](const Entry& entry) {
+    if (entry.stream < streams_.size()) {
+      const StreamInfo& stream = streams_[entry.stream];
+      if (stream.kind == StreamKind::kApp && stream.tgid != tgid) return false;
+    }
     return (entry.signature & signature) == signature;
   });
 }

@@ -37,7 +37,10 @@ class BreakTable {
   // Breaks that overlap [from_ns, to_ns], lost one of `verbs`, and whose
   // signature holds every bit of `signature`, on any stream of the edge plane.
   Loss Lost(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs, uint64_t signature) const;
-  // The same on one stream, whatever the key.
+  // The same for keys of one process: what the rings of other processes lost cannot be theirs.
+  Loss LostIn(uint32_t tgid, uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs,
+              uint64_t signature) const;
+  // On one stream, whatever the key.
   Loss LostOn(StreamId stream, uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs) const;
   // Quick no: nothing at all was lost after from_ns (and before to_ns).
   bool MayOverlap(uint64_t from_ns, uint64_t to_ns) const {
@@ -63,7 +66,7 @@ class BreakTable {
   std::vector<Entry> entries_;  // by from_ns
   uint64_t latest_to_ns_ = 0;
   BreakId last_id_ = 0;
-  std::vector<StreamKind> kinds_;  // by stream id
+  std::vector<StreamInfo> streams_;  // by id
 };
 
 // Names of breaks in one proof. Small rings under load make thousands of breaks, and as many

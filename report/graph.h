@@ -188,7 +188,7 @@ struct ThreadSlice {
 // An interval in which a thread works for a node. Emitted when it closes.
 struct Binding {
   NodeId thread = 0;
-  NodeId node = 0;               // 0: something that cannot be named; hides the bindings around it
+  NodeId node = 0;  // 0: something that cannot be named; hides the bindings around it
   uint64_t from_ns = 0;
   uint64_t to_ns = 0;
   uint32_t depth = 0;  // 0: outermost
@@ -287,6 +287,9 @@ class GraphSink {
   virtual void OnState(const StateSpan&) {}
   virtual void OnCost(const Cost&) {}
   virtual void OnRequestEnd(const RequestEnd&) {}
+  // The thread exits: it works for nobody from here on, though it may still wake who waits for
+  // that. Its node ends later.
+  virtual void OnThreadExit(NodeId /*thread*/, uint64_t /*time_ns*/) {}
   // thread's exact CPU time so far, from the scheduler's accounting.
   virtual void OnThreadRuntime(NodeId /*thread*/, uint64_t /*time_ns*/, uint64_t /*runtime_ns*/) {}
   virtual void OnSample(NodeId /*node*/, NodeId /*thread*/, const StackSample&) {}

@@ -107,6 +107,15 @@ void Ownership::EndNode(const Node& node) {
   if (history->users == 0) nodes_.erase(node.id);
 }
 
+void Ownership::ExitThread(NodeId thread, uint64_t time_ns) {
+  const auto found = threads_.find(thread);
+  if (found == threads_.end()) return;
+  found->second.died_ns = time_ns;
+  if (!found->second.inherited.requests.empty()) {
+    CloseOwners(thread, &found->second.inherited, time_ns);
+  }
+}
+
 void Ownership::EndThread(const Node& node) {
   const auto found = threads_.find(node.id);
   if (found == threads_.end()) return;

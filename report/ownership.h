@@ -159,6 +159,7 @@ class Ownership {
   // --- input, in the order of the graph ---
   void AddNode(const Node& node);
   void EndNode(const Node& node);
+  void ExitThread(NodeId thread, uint64_t time_ns);
   void AddEdge(const Edge& edge);
   void SetStack(NodeId thread, uint64_t time_ns, std::span<const OpenBinding> stack);
   void AddSlice(const ThreadSlice& slice);

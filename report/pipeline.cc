@@ -15,10 +15,7 @@ namespace {
 class PassLine : public RecordingVisitor {
  public:
   PassLine(const StringTable& strings, const PipelineOptions& options, ReportSink& sink)
-      : strings_(strings),
-        options_(options),
-        sink_(sink),
-        attribute_(MakeAttributePass(sink)) {}
+      : strings_(strings), options_(options), sink_(sink), attribute_(MakeAttributePass(sink)) {}
 
   void OnHeader(const SessionHeader& header) override {
     sink_.OnHeader(header);

@@ -163,6 +163,10 @@ bool WallWalk::Works(NodeId thread, uint64_t time_ns) const {
 
 void WallWalk::StepThread() {
   const ThreadHistory* thread = graph_.FindThread(strand_.id);
+  if (thread != nullptr && thread->died_ns < now_ns_) {
+    StepSlice(*thread, thread->died_ns);
+    return;
+  }
   const Relation relation = graph_.RelationBefore(strand_.id, now_ns_, id_);
   Label label;
   label.node = strand_.id;
@@ -238,9 +242,13 @@ void WallWalk::StepBlocked(const ThreadHistory& thread, size_t index, uint64_t f
   const bool ended = slice.to_ns == now_ns_;
   const bool by_thread =
       ended && slice.waker != 0 && slice.wake_level == Level::kTask && slice.waker != strand_.id;
-  if (by_thread && graph_.FindThread(slice.waker) != nullptr) {
+  const ThreadHistory* waking = by_thread ? graph_.FindThread(slice.waker) : nullptr;
+  if (waking != nullptr) {
     label.edge = slice.wake;
-    switch (graph_.RelationBefore(slice.waker, now_ns_, id_).kind) {
+    // A thread wakes who waits for its end when it has exited, and for what it worked for till
+    // then.
+    const uint64_t worked_ns = std::min(now_ns_, waking->died_ns);
+    switch (graph_.RelationBefore(slice.waker, worked_ns, id_).kind) {
       case Relation::Kind::kOwn:
       case Relation::Kind::kChild: {
         const Strand waker{Strand::Kind::kThread, slice.waker};

@@ -179,8 +179,10 @@ Life* AppAdapter::FindUntouched(const AppKey& key, uint64_t time_ns) {
   const BreakTable& breaks = context_.breaks();
   if (life == nullptr || !breaks.MayOverlap(life->checked_ns, time_ns)) return life;
   const uint64_t signature = SignatureBit(key.id.lo);
-  life->end_lost |= breaks.Lost(life->checked_ns, time_ns, end_verbs_, signature).any;
-  life->begin_lost |= breaks.Lost(life->checked_ns, time_ns, begin_verbs_, signature).any;
+  life->end_lost |=
+      breaks.LostIn(key.scope.a, life->checked_ns, time_ns, end_verbs_, signature).any;
+  life->begin_lost |=
+      breaks.LostIn(key.scope.a, life->checked_ns, time_ns, begin_verbs_, signature).any;
   life->checked_ns = time_ns;
   if (!life->end_lost || !life->begin_lost) return life;
   bindings_.LoseNode(life->node.id, TagOf(key), time_ns);
@@ -215,8 +217,8 @@ void AppAdapter::Begin(ThreadRecord& thread, const AppKey& key, const Event& eve
   if (const Life* life = lives_.Find(key)) {
     // A resource that was seen before it was begun: one life all the same.
     if (key.kind == AppKind::kResource && !life->node.birth_seen) return;
-    const Loss loss = context_.breaks().Lost(life->node.born_ns, event.time_ns, end_verbs_,
-                                             SignatureBit(key.id.lo));
+    const Loss loss = context_.breaks().LostIn(key.scope.a, life->node.born_ns, event.time_ns,
+                                               end_verbs_, SignatureBit(key.id.lo));
     if (!loss.any) {
       open = life->open + 1;
       rival = life->node.id;
@@ -267,8 +269,9 @@ void AppAdapter::OrphanUnnamed(const Event& event, EdgeType type, NodeId thread,
                   ", node " + std::to_string(named.node));
     return;
   }
-  const Loss loss = context_.breaks().Lost(context_.header().t0_ns, event.time_ns, begin_verbs_,
-                                           SignatureBit(named.key.id.lo));
+  const Loss loss =
+      context_.breaks().LostIn(named.key.scope.a, context_.header().t0_ns, event.time_ns,
+                               begin_verbs_, SignatureBit(named.key.id.lo));
   if (loss.any) {
     AddOrphan(event, type, 0, thread, OrphanReason::kInCoverageBreak, BreakNames(loss.breaks));
   } else {

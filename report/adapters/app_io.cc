@@ -88,7 +88,8 @@ void IoReferences::OnSubmit(const IoRequestView& view) {
   const uint64_t from_ns = names.front().time_ns;
   Loss loss = context_.breaks().Lost(from_ns, view.submit_ns, submits_, 0);
   if (!loss.any) {
-    loss = context_.breaks().Lost(from_ns, view.submit_ns, edges_, SignatureBit(view.user_data));
+    loss = context_.breaks().LostIn(view.tgid, from_ns, view.submit_ns, edges_,
+                                    SignatureBit(view.user_data));
   }
   if (loss.any) {
     for (const IoReference& name : names) {

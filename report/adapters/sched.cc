@@ -432,7 +432,9 @@ void SchedAdapter::Exit(const Event& event) {
   thread.exited = true;
   thread.exit_ns = event.time_ns;
   Tell(thread, thread.state, thread.since_ns, event.time_ns);
-  Enter(thread, ThreadState::kUnknown, 0, event.stream);
+  // It goes on executing until its last switch-out.
+  thread.since_ns = event.time_ns;
+  context_.sink().OnThreadExit(node, event.time_ns);
   for (const auto& adapter : context_.adapters()) adapter->OnThreadExit(thread, event.time_ns);
 }
 
