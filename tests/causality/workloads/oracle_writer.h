@@ -2,6 +2,7 @@
 #ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_ORACLE_WRITER_H_
 #define CPROF_TESTS_CAUSALITY_WORKLOADS_ORACLE_WRITER_H_
 
+#include <atomic>
 #include <cstdint>
 #include <string>
 
@@ -30,6 +31,18 @@ class OracleFile {
   Result<void> Join(const std::string& path);
   // Takes `count` records in a row. A log that overflows is no truth: it ends the process.
   OracleRecord* Take(uint64_t count);
+  // The record that matches and has the latest before_ns; null where there is none.
+  template <typename Matches>
+  OracleRecord* FindLatest(Matches matches) {
+    OracleRecord* latest = nullptr;
+    OracleRecord* records = reinterpret_cast<OracleRecord*>(header_) + 1;
+    const uint64_t count = std::atomic_ref(header_->next_record).load();
+    for (uint64_t i = 0; i < count && i < capacity_; ++i) {
+      if (!matches(records[i])) continue;
+      if (latest == nullptr || records[i].before_ns >= latest->before_ns) latest = &records[i];
+    }
+    return latest;
+  }
   // Hidden ids: unique in this log, never 0.
   uint64_t NewId();
 

@@ -65,7 +65,7 @@ TruthThread::~TruthThread() {
   EndWaits();
   OracleRecord& watched = oracle_.Add();
   watched.before_ns = born_ns_;
-  watched.after_ns = NowNs();
+  watched.after_ns = stopped_ns_ != 0 ? stopped_ns_ : NowNs();
   watched.truth = Truth::kWatched;
 }
 
@@ -132,7 +132,7 @@ Life TruthThread::Start(Handles& handles, bool with_state) {
   const Life life = Begin(handles, false, 0);
   if (mark_) cprof_enter(NodeOf(life));
   const Bracket entered = {life.begun.after_ns, NowNs()};
-  stack_.push_back({life.owner, with_state});
+  stack_.push_back({life.owner, with_state, false});
   Turn(entered);
   LogBegin(life);
   return life;
@@ -190,7 +190,7 @@ Bracket TruthThread::Enter(const Life& life, bool with_state) {
   const Bracket entered = Around([&] {
     if (mark_) cprof_enter(NodeOf(life));
   });
-  stack_.push_back({life.owner, with_state});
+  stack_.push_back({life.owner, with_state, false});
   Turn(entered);
   return entered;
 }
@@ -210,15 +210,17 @@ void TruthThread::Nest(const Life& outer, const Life& inner) {
 }
 
 void TruthThread::Inherit(uint64_t owner, bool with_state) {
-  stack_.push_back({owner, with_state});
+  stack_.push_back({owner, with_state, false});
   Turn({born_ns_, born_ns_});
   opened_cpu_ns_ = opened_slack_ns_ = 0;
 }
 
-void TruthThread::StopInherited() {
+uint64_t TruthThread::StopInherited() {
   stack_.clear();
   const uint64_t now_ns = NowNs();
   Turn({now_ns, now_ns});
+  stopped_ns_ = now_ns;
+  return now_ns;
 }
 
 // At `clock` the thread went over to what is now innermost.
@@ -282,22 +284,27 @@ void TruthThread::CloseRunning(const Bracket& until, uint64_t cpu_ns) {
     return;
   }
   const Bracket end = {until.after_ns, until.after_ns};
-  for (const WallState state : {WallState::kRunning, WallState::kRunnable}) {
+  for (const WallState state : {WallState::kRunning, WallState::kRunnable, WallState::kBlocked}) {
     State(now_.owner, state, {running_.before_ns, until.after_ns}, end);
   }
 }
 
 void TruthThread::PauseStates(const Bracket& clock) {
   CloseRunning(clock, ThreadCpuNs());
+  if (stack_.empty() || !now_.with_state) return;
   now_.with_state = false;
-  if (!stack_.empty()) stack_.back().with_state = false;
+  now_.is_paused = true;
+  stack_.back() = now_;
 }
 
-void TruthThread::ResumeStates(const Bracket& clock) {
-  CPROF_CHECK(!stack_.empty());
-  now_.with_state = stack_.back().with_state = true;
+bool TruthThread::ResumeStates(const Bracket& clock) {
+  if (stack_.empty() || !now_.is_paused) return false;
+  now_.with_state = true;
+  now_.is_paused = false;
+  stack_.back() = now_;
   OpenRunning(clock);
   running_cpu_ns_ = ThreadCpuNs();
+  return true;
 }
 
 void TruthThread::Spin(uint64_t time_ns) {

@@ -86,6 +86,7 @@ class TruthThread {
   uint64_t born_ns() const { return born_ns_; }
   // The request that this thread works for now; 0: none.
   uint64_t working_for() const { return now_.owner; }
+  bool with_state() const { return now_.with_state; }
 
   Life BeginRequest(Handles& handles);
   Life BeginTask(Handles& handles, uint64_t owner);
@@ -109,12 +110,13 @@ class TruthThread {
   void Nest(const Life& outer, const Life& inner);
   // Works for `owner` since its birth, without telling anybody: it was spawned for it.
   void Inherit(uint64_t owner, bool with_state);
-  void StopInherited();
+  // What it still does until its exit is for the same, but no stretch of the log. Returns when.
+  uint64_t StopInherited();
   // CPU time is known by other means, so none is logged here.
   void OmitCosts() { logs_costs_ = false; }
-  // What follows is no state of the request that this thread works for, or is again.
+  // What follows is no state of the request that this thread works for, or is again, if it was.
   void PauseStates(const Bracket& clock);
-  void ResumeStates(const Bracket& clock);
+  bool ResumeStates(const Bracket& clock);
 
   // Uses the CPU.
   void Spin(uint64_t time_ns);
@@ -164,6 +166,7 @@ class TruthThread {
   struct Stretch {
     uint64_t owner = 0;
     bool with_state = false;
+    bool is_paused = false;
   };
   cprof_node NodeOf(const Life& life) const;
   Life Begin(Handles& handles, bool is_task, uint64_t owner);
@@ -182,6 +185,7 @@ class TruthThread {
   const char* domain_;
   bool mark_;
   uint64_t born_ns_;
+  uint64_t stopped_ns_ = 0;  // of what it inherited
   uint64_t waits_from_ns_;   // all waits since then are in the log,
   uint64_t waits_until_ns_;  // until then
   Switches switches_;        // that are accounted for
