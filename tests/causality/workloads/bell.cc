@@ -163,7 +163,9 @@ bool Bell::Ring(TruthThread& ringer, uint64_t operation, uint64_t owner) {
   return true;
 }
 
-void Bell::Wait(TruthThread& self) {
+void Bell::Wait(TruthThread& self, WallState state, const uint64_t* cause) {
+  state_ = state;
+  cause_ = cause;
   bool answered = false;
   while (!answered) {
     const cprof::causality::Wait wait = self.Block([this] { Sleep(); });
@@ -188,7 +190,7 @@ void Bell::Settle(TruthThread& self, const cprof::causality::Wait& wait, OracleR
     is_late = rung_ns == 0 || rung_ns >= wait.clock.before_ns;
   }
   if (answered && !is_late) {
-    self.WokenBy(wait, offer, WallState::kBlocked);
+    self.WokenBy(wait, offer, state_, cause_ == nullptr ? 0 : *cause_);
   } else if (!answered && is_late) {
     self.WokenBy(wait, last_, WallState::kBlocked);
   } else {

@@ -27,8 +27,10 @@ class Bell {
 
   // Any thread: false where the bell was rung already and not answered yet.
   bool Ring(TruthThread& ringer, uint64_t operation, uint64_t owner);
-  // The one thread that answers. Blocks until the bell was rung.
-  void Wait(TruthThread& self);
+  // The one thread that answers. Blocks until the bell was rung. state: of the request that the
+  // thread works for meanwhile; cause: where the ringer leaves who was waited for.
+  void Wait(TruthThread& self, WallState state = WallState::kBlocked,
+            const uint64_t* cause = nullptr);
   bool is_rung() const { return rung_.load(); }
 
  protected:
@@ -46,6 +48,8 @@ class Bell {
  private:
   std::atomic<bool> rung_{false};
   std::atomic<OracleRecord*> offer_{nullptr};
+  WallState state_ = WallState::kBlocked;
+  const uint64_t* cause_ = nullptr;
   OracleRecord* last_ = nullptr;  // the one answered before, if its wake may still come
 };
 

@@ -75,9 +75,11 @@ Rounds::Rounds(const RoundOptions& options, const SharedFiles& files, Ring& ring
   buffers_.assign(2, std::vector<char>(kBufferSize));
   direct_buffer_ = static_cast<char*>(std::aligned_alloc(kDirectUnit, kBufferSize));
   CPROF_CHECK(direct_buffer_ != nullptr);
+  CPROF_CHECK(io_uring_queue_init(8, &peer_, 0) == 0);
 }
 
 Rounds::~Rounds() {
+  io_uring_queue_exit(&peer_);
   for (auto& pipe : pipes_) {
     close(pipe[0]);
     close(pipe[1]);
@@ -97,13 +99,15 @@ uint64_t Rounds::Run() {
   const uint64_t before_ns = NowNs();
   const uint64_t sections = 1 + Draw(options_.max_sections);
   for (uint64_t i = 0; i < sections; ++i) {
-    const uint64_t draw = options_.mark_requests ? Draw(10) : 9;
+    const uint64_t draw = options_.mark_requests ? Draw(12) : 9;
     if (draw < 4) {
       RunOneRequest();
     } else if (draw < 6) {
       RunNamed();
     } else if (draw < 8) {
       RunTwoRequests();
+    } else if (draw >= 10) {
+      RunServer();
     } else {
       RunNobodys();
     }
@@ -161,9 +165,31 @@ void Rounds::RunNamed() {
   EndRequest(requests[0]);
 }
 
+// A server's loop: with the last operations of one request goes out the receive that brings the
+// next one, while the thread still works for the first. It is not that request's.
+void Rounds::RunServer() {
+  const uint64_t count = 2 + Draw(2);
+  for (uint64_t i = 0; i < count; ++i) {
+    const bool arms = i + 1 < count;
+    const int pipe = kPipeCount - 2;
+    const uint64_t request = BeginRequest();
+    PrepareMany(1 + Draw(4), request);
+    const uint32_t length = kFirstPipeLength + next_number_;
+    if (arms) PreparePipeRead(pipe, length, static_cast<int32_t>(length), 0, 0);
+    SubmitBatch();
+    while (open_ > (arms ? 1 : 0)) Reap();
+    EndRequest(request);
+    next_pipe_ = 0;
+    if (!arms) break;
+    Fill(pipes_[static_cast<size_t>(pipe)][1], length);
+    ReapUntilEmpty();
+  }
+}
+
 void Rounds::RunNobodys() {
   PrepareMany(1 + Draw(options_.max_batch), 0);
   SubmitBatch();
+  if (messages_ > 0) RunMessages();
   if (!multishots_.empty()) RunMultishots();
   ReapUntilEmpty();
 }
@@ -247,6 +273,10 @@ void Rounds::PrepareSpecial(Operation operation, uint64_t owner) {
     for (const uint32_t flags : {unsigned{IOSQE_IO_LINK}, 0U}) {
       PrepareNop(-ECANCELED, owner, flags);
     }
+  } else if (operation == Operation::kMessage) {
+    has_special_ = false;
+    if (owner == 0) messages_ = 1 + Draw(3);
+    PrepareNop(static_cast<int32_t>(kFirstNopResult + next_number_), owner, 0);
   } else if (owner != 0) {
     // Who arms a multishot does not own what it brings: only in batches of nobody.
     PrepareNop(static_cast<int32_t>(kFirstNopResult + next_number_), owner, 0);
@@ -396,6 +426,22 @@ void Rounds::RunMultishots() {
     ReapUntilEmpty();
   }
   multishots_.clear();
+}
+
+// Alone in their enters, so that the order is known: the post into the other ring, which is no
+// operation's, then the completion of the message itself.
+void Rounds::RunMessages() {
+  for (ReapUntilEmpty(); messages_ > 0; --messages_) {
+    io_uring_sqe* sqe = ring_.Next();
+    io_uring_prep_msg_ring(sqe, peer_.ring_fd, 0, Draw(kUserDataCount), 0);
+    Finish(sqe, 0, 0, kExpectCompletion, 0);
+    SubmitBatch();
+    completions_.push_back(0);
+    ReapUntilEmpty();
+    io_uring_cqe* cqe = nullptr;
+    CPROF_CHECK(io_uring_wait_cqe(&peer_, &cqe) == 0);
+    io_uring_cqe_seen(&peer_, cqe);
+  }
 }
 
 void Rounds::LogCompletions(uint64_t before_ns, uint64_t after_ns) {

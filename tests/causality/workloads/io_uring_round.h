@@ -35,11 +35,12 @@ enum class Operation : uint8_t {
   kCancel,       // an empty pipe's read, cancelled
   kMultishot,    // a poll that completes several times, then is cancelled
   kFailedChain,  // a chain whose first member fails
+  kMessage,      // MSG_RING: posts into another ring, where it belongs to no operation
 };
-inline constexpr int kOperationCount = 13;
+inline constexpr int kOperationCount = 14;
 inline constexpr std::array<const char*, kOperationCount> kOperationNames = {
-    "nop",  "buffered", "async",       "direct", "pipe",      "link",       "skip",
-    "fail", "timeout",  "linktimeout", "cancel", "multishot", "failedchain"};
+    "nop",  "buffered", "async",       "direct", "pipe",      "link",        "skip",
+    "fail", "timeout",  "linktimeout", "cancel", "multishot", "failedchain", "message"};
 
 // Files that all threads read from.
 struct SharedFiles {
@@ -91,6 +92,7 @@ class Rounds {
   void RunTwoRequests();
   void RunNobodys();
   void RunNamed();
+  void RunServer();
   void PrepareMany(uint64_t count, uint64_t owner);
   void Prepare(Operation operation, uint64_t owner);
   void PrepareSpecial(Operation operation, uint64_t owner);
@@ -105,6 +107,7 @@ class Rounds {
   void Reap();
   void ReapUntilEmpty();
   void RunMultishots();
+  void RunMessages();
   void LogCompletions(uint64_t before_ns, uint64_t after_ns);
 
   cprof_node NodeOfSlot(uint32_t slot, uint64_t* handle) const;
@@ -115,6 +118,7 @@ class Rounds {
   RoundOptions options_;
   const SharedFiles& files_;
   Ring& ring_;
+  io_uring peer_ = {};  // where messages go; nobody waits there
   OracleWriter& oracle_;
   std::mt19937_64 random_;
   uint64_t total_weight_ = 0;
@@ -134,6 +138,7 @@ class Rounds {
   uint64_t next_named_user_data_ = 0;
   uint32_t next_number_ = 0;
   bool has_special_ = false, has_fail_ = false;
+  uint64_t messages_ = 0;  // still to be sent in this section
   uint64_t next_batch_ = 1;
   uint64_t operations_ = 0;
 

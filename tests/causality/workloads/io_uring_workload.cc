@@ -37,7 +37,7 @@ constexpr const char* kHelp =
     "  --dir DIR        for the files that are read (.); needs O_DIRECT\n"
     "  --mode MODE      plain, coop, defer, sqpoll, or mixed: threads in turn (mixed)\n"
     "  --ops LIST       nop,buffered,async,direct,pipe,link,skip,fail,timeout,linktimeout,cancel,\n"
-    "                   multishot,failedchain (all)\n"
+    "                   multishot,failedchain,message (all)\n"
     "  --count N        operations in all (100000); --seconds S: or until then\n"
     "  --threads N      (4)   --batch N  operations in an enter, at most (8)\n"
     "  --rate N         operations a second and thread, at most (0: no limit)\n"
@@ -47,7 +47,7 @@ constexpr const char* kHelp =
 // Weights that keep every kind frequent and none dominant in time.
 std::array<uint32_t, kOperationCount> WeightsOf(const std::string& list) {
   constexpr std::array<uint32_t, kOperationCount> kWeights = {40, 12, 4, 2, 10, 4, 4,
-                                                              2,  1,  1, 2, 3,  2};
+                                                              2,  1,  1, 2, 3,  2, 2};
   if (list.empty()) return kWeights;
   std::array<uint32_t, kOperationCount> weights = {};
   for (size_t i = 0; i < weights.size(); ++i) {

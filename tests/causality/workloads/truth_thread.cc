@@ -465,7 +465,8 @@ void TruthThread::State(uint64_t owner, WallState state, const Bracket& from, co
   record.truth = Truth::kState;
 }
 
-void TruthThread::Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint64_t value_ns) {
+OracleRecord& TruthThread::Cost(uint64_t owner, CostKind kind, const Bracket& clock,
+                                uint64_t value_ns) {
   OracleRecord& record = oracle_.Add();
   record.owner = owner;
   record.kind = static_cast<uint32_t>(kind);
@@ -473,6 +474,7 @@ void TruthThread::Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint
   record.after_ns = clock.after_ns;
   record.value = value_ns;
   record.truth = Truth::kCost;
+  return record;
 }
 
 void TruthThread::Operation(uint64_t operation, const std::vector<uint64_t>& completions,

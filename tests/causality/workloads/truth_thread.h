@@ -88,6 +88,7 @@ class TruthThread {
   uint64_t working_for() const { return now_.owner; }
   bool with_state() const { return now_.with_state; }
 
+  cprof_node NodeOf(const Life& life) const;
   Life BeginRequest(Handles& handles);
   Life BeginTask(Handles& handles, uint64_t owner);
   // Returns the clocks around the end.
@@ -154,7 +155,7 @@ class TruthThread {
                      const Bracket& taken);
   void State(uint64_t owner, WallState state, const Bracket& from, const Bracket& to,
              uint64_t cause = 0);
-  void Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint64_t value_ns);
+  OracleRecord& Cost(uint64_t owner, CostKind kind, const Bracket& clock, uint64_t value_ns);
   // An io_uring operation of this thread in an enter of its own, for the request that it works
   // for, and all completions that it executed inside the clocks, in order; 0: of no operation.
   void Operation(uint64_t operation, const std::vector<uint64_t>& completions,
@@ -168,7 +169,6 @@ class TruthThread {
     bool with_state = false;
     bool is_paused = false;
   };
-  cprof_node NodeOf(const Life& life) const;
   Life Begin(Handles& handles, bool is_task, uint64_t owner);
   void LogBegin(const Life& life);
   void LogEnd(const Life& life, const Bracket& ended);
