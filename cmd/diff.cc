@@ -4,8 +4,8 @@
 
 #include "cmd/input.h"
 #include "cmd/output.h"
+#include "cmd/recording_side.h"
 #include "cmd/subcommand.h"
-#include "report/pipeline.h"
 #include "report/render_diff.h"
 #include "report/text_output.h"
 
@@ -19,38 +19,11 @@ struct Words {
   bool force = false;
 };
 
-// One side, read; the input stays for messages.
-struct Side {
-  Input input;
-  DiffProfile profile;
-};
-
-bool ReadSide(const std::string& path, Side* side) {
-  Result<Input> input = OpenInput(path);
-  if (!input) {
-    PrintError(input.error());
-    return false;
-  }
-  side->input = std::move(*input);
-  StringTable strings;
-  const auto sink = MakeProfileSink(strings);
-  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, {}, *sink);
-  if (!read) {
-    PrintInputError(side->input, read.error());
-    return false;
-  }
-  PrintLosses(side->input, *read);
-  side->profile = sink->Finish(*read);
-  return true;
-}
-
 int Run(const Words& words) {
-  if (words.a == "-" && words.b == "-") {
-    PrintError({"standard input cannot be both recordings", "name a file for one of them"});
-    return kExitUsage;
+  RecordingSide a, b;
+  if (const int exit_code = ReadSides(words.a, words.b, {}, &a, &b); exit_code != kExitOk) {
+    return exit_code;
   }
-  Side a, b;
-  if (!ReadSide(words.a, &a) || !ReadSide(words.b, &b)) return kExitFailure;
   DiffView view;
   view.name_a = a.input.name;
   view.name_b = b.input.name;
@@ -58,12 +31,7 @@ int Run(const Words& words) {
   view.b = &b.profile;
   view.limit = words.limit;
   view.concerns = ConcernsOf(a.profile, b.profile);
-  if (!words.force && !view.concerns.empty() && view.concerns.front().grave) {
-    PrintError({"A (" + view.name_a + ") and B (" + view.name_b +
-                    ") cannot be compared fairly: " + view.concerns.front().text,
-                "record both in the same way, or compare them all the same with --force"});
-    return kExitFailure;
-  }
+  if (!words.force && !CheckFair(a, b, view.concerns)) return kExitFailure;
   view.comparison = Compare(a.profile, b.profile);
   Result<std::unique_ptr<Output>> output = Output::Open("-", a.input);
   if (!output) {

@@ -1,11 +1,15 @@
 // `cprof flame`: where time went, by causal frames and stacks.
 #include <cmath>
+#include <cstdio>
 #include <memory>
 #include <string>
+#include <vector>
 
 #include "cmd/input.h"
 #include "cmd/output.h"
+#include "cmd/recording_side.h"
 #include "cmd/subcommand.h"
+#include "report/diff_tree.h"
 #include "report/pipeline.h"
 #include "report/render_flame.h"
 
@@ -24,6 +28,8 @@ struct Words {
   double min_width = 0.5;
   bool icicle = false;
   bool folded = false;
+  std::vector<std::string> diff;  // A and B in place of the input
+  bool force = false;
 };
 
 FlameOptions OptionsOf(const Words& words) {
@@ -45,11 +51,41 @@ FlameOptions OptionsOf(const Words& words) {
   return options;
 }
 
+int RunDiff(const Words& words, const FlameOptions& options) {
+  if (options.fold.by != FlameBy::kRequest) {
+    PrintError({"--diff compares requests", "use --by request, the default"});
+    return kExitUsage;
+  }
+  RecordingSide a, b;
+  if (const int exit_code = ReadSides(words.diff[0], words.diff[1], options.fold, &a, &b);
+      exit_code != kExitOk) {
+    return exit_code;
+  }
+  const std::vector<DiffConcern> concerns = ConcernsOf(a.profile, b.profile);
+  if (!words.force && !CheckFair(a, b, concerns)) return kExitFailure;
+  for (const DiffConcern& concern : concerns) {
+    std::fprintf(stderr, "cprof: warning: %s\n", concern.text.c_str());
+  }
+  Result<std::unique_ptr<Output>> output = Output::Open(words.output, a.input, 0666, &b.input);
+  if (!output) {
+    PrintError(output.error());
+    return kExitFailure;
+  }
+  TextOutput out((*output)->sink());
+  WriteFlameDiff(options, a.profile, b.profile, out);
+  return FinishOutput(**output, out.Finish(), kExitOk);
+}
+
 int Run(const Words& words) {
   const FlameOptions options = OptionsOf(words);
   if (!IsFlameFold(options.fold)) {
     PrintError({"an io_request has no CPU time of its own",
                 "use --weight wall or count, or --by request or thread"});
+    return kExitUsage;
+  }
+  if (!words.diff.empty()) return RunDiff(words, options);
+  if (words.force) {
+    PrintError({"--force is for --diff alone", "leave it out"});
     return kExitUsage;
   }
   Result<Input> input = OpenInput(words.input);
@@ -80,8 +116,14 @@ int Run(const Words& words) {
 
 std::function<int()> SetupFlame(CLI::App& app) {
   const auto words = std::make_shared<Words>();
-  app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
-      ->capture_default_str();
+  CLI::Option* input =
+      app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+          ->capture_default_str();
+  app.add_option("--diff", words->diff, "two recordings to compare, of before and of after")
+      ->type_name("A B")
+      ->expected(2)
+      ->excludes(input);
+  app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
   app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
       ->capture_default_str();
   app.add_option("--by", words->by, "what the first frames are: request, thread or io_request")

@@ -22,14 +22,17 @@ Output::~Output() {
 }
 
 Result<std::unique_ptr<Output>> Output::Open(const std::string& path, const Input& input,
-                                             mode_t mode) {
+                                             mode_t mode, const Input* second) {
   if (path.empty() || path == "-") {
     return std::unique_ptr<Output>(new Output(STDOUT_FILENO, false, "standard output"));
   }
   struct stat status {};
-  if (input.file && ::stat(path.c_str(), &status) == 0 &&
-      *input.file == std::pair(status.st_dev, status.st_ino)) {
-    return Error{path + " is the recording that is read", "write to another file with -o"};
+  const bool is_there = ::stat(path.c_str(), &status) == 0;
+  for (const Input* read : {&input, second}) {
+    if (is_there && read != nullptr && read->file &&
+        *read->file == std::pair(status.st_dev, status.st_ino)) {
+      return Error{path + " is the recording that is read", "write to another file with -o"};
+    }
   }
   const int fd = ::open(path.c_str(), O_WRONLY | O_CREAT | O_TRUNC | O_CLOEXEC, mode);
   if (fd < 0) {

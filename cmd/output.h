@@ -17,9 +17,9 @@ struct Input;
 // A ByteSink on a path; "-" and "" are standard output. Close says whether all of it arrived.
 class Output {
  public:
-  // Refuses to overwrite what is read. mode: of a file that is made.
+  // Refuses to overwrite what is read, `second` too. mode: of a file that is made.
   static Result<std::unique_ptr<Output>> Open(const std::string& path, const Input& input,
-                                              mode_t mode = 0666);
+                                              mode_t mode = 0666, const Input* second = nullptr);
   ~Output();
   Output(const Output&) = delete;
   Output& operator=(const Output&) = delete;

@@ -38,7 +38,7 @@ struct PathSide {
 // CPU time that one sample stands for.
 double PeriodOf(const DiffProfile& profile) {
   if (profile.samples == 0) return 0;
-  const double all_ns = static_cast<double>(profile.cpu.Totals()[FoldTree::kRoot].amount);
+  const double all_ns = static_cast<double>(profile.tree.Totals()[FoldTree::kRoot].amount);
   return all_ns / static_cast<double>(profile.samples);
 }
 
@@ -56,7 +56,7 @@ struct KindOfPath {
 class PathComparer {
  public:
   PathComparer(const DiffProfile& a, const DiffProfile& b, const std::vector<KindChange>& kinds)
-      : a_(a), b_(b), scale_(a, b), tree_(MergePerRequest(a.cpu, b.cpu, scale_)) {
+      : a_(a), b_(b), scale_(a, b), tree_(MergePerRequest(a.tree, b.tree, scale_)) {
     for (const KindChange& kind : kinds) kinds_["request " + kind.kind] = &kind;
   }
 

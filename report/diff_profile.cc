@@ -7,7 +7,6 @@
 #include <unordered_map>
 #include <utility>
 
-#include "report/render_flame.h"
 #include "report/request_ledger.h"
 #include "report/wait_causes.h"
 
@@ -183,14 +182,17 @@ class ProfileGatherer : public ReportSink {
 
 class ProfileAndTree : public ProfileSink {
  public:
-  explicit ProfileAndTree(const StringTable& strings)
-      : gatherer_(strings), folder_(MakeFlameFolder({}, strings)) {
+  ProfileAndTree(const StringTable& strings, const FlameFoldOptions& fold)
+      : gatherer_(strings), folder_(MakeFlameFolder(fold, strings)) {
     Add(&gatherer_);
     Add(folder_.get());
   }
   DiffProfile Finish(const ReadSummary& read) override {
     DiffProfile profile = gatherer_.Finish(read);
-    profile.cpu = folder_->Fold();
+    profile.tree = folder_->Fold();
+    profile.tree_title = folder_->Title();
+    profile.tree_unit = folder_->unit();
+    profile.tree_counted = folder_->counted();
     return profile;
   }
 
@@ -201,8 +203,9 @@ class ProfileAndTree : public ProfileSink {
 
 }  // namespace
 
-std::unique_ptr<ProfileSink> MakeProfileSink(const StringTable& strings) {
-  return std::make_unique<ProfileAndTree>(strings);
+std::unique_ptr<ProfileSink> MakeProfileSink(const StringTable& strings,
+                                             const FlameFoldOptions& fold) {
+  return std::make_unique<ProfileAndTree>(strings, fold);
 }
 
 }  // namespace cprof

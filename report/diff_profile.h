@@ -13,7 +13,7 @@
 #include "report/estimate.h"
 #include "report/fold.h"
 #include "report/histogram.h"
-#include "report/pipeline.h"
+#include "report/render_flame.h"
 #include "report/sink_fan_out.h"
 
 namespace cprof {
@@ -59,7 +59,10 @@ struct DiffProfile {
   uint64_t not_whole = 0;
   uint64_t wall_ns = 0;  // of all whole requests, each instant once
   uint64_t unknown_ns = 0;
-  FoldTree cpu;  // CPU time by request, as `cprof flame` has it
+  FoldTree tree;  // as `cprof flame` folds it
+  std::string tree_title;
+  FlameUnit tree_unit = FlameUnit::kNanoseconds;
+  std::string tree_counted;
   uint64_t samples = 0;
 };
 
@@ -68,7 +71,9 @@ class ProfileSink : public SinkFanOut {
  public:
   virtual DiffProfile Finish(const ReadSummary& read) = 0;
 };
-std::unique_ptr<ProfileSink> MakeProfileSink(const StringTable& strings);
+// `fold`: of the tree; CPU time by request is what Compare wants.
+std::unique_ptr<ProfileSink> MakeProfileSink(const StringTable& strings,
+                                             const FlameFoldOptions& fold = {});
 
 }  // namespace cprof
 

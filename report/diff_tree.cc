@@ -80,4 +80,27 @@ FoldTree MergePerRequest(const FoldTree& a, const FoldTree& b, const RequestScal
   return merged;
 }
 
+void WriteFlameDiff(const FlameOptions& options, const DiffProfile& a, const DiffProfile& b,
+                    TextOutput& out) {
+  const RequestScale scale(a, b);
+  const FoldTree tree = MergePerRequest(a.tree, b.tree, scale);
+  if (options.folded) {
+    WriteFolded(tree, true, out);
+    return;
+  }
+  FlameSvgOptions svg = options.svg;
+  svg.differential = true;
+  svg.unit = b.tree_unit;
+  svg.counted = b.tree_counted;
+  if (svg.title.empty()) svg.title = b.tree_title + ", before and after";
+  svg.subtitle = "each kind of request counted as often in both: ";
+  AppendGrouped((a.requests + b.requests) / 2, &svg.subtitle);
+  svg.subtitle += " requests in all; before ";
+  AppendGrouped(a.requests, &svg.subtitle);
+  svg.subtitle += " were recorded, after ";
+  AppendGrouped(b.requests, &svg.subtitle);
+  if (scale.ByTime()) svg.subtitle = "before and after counted as if they had been as long";
+  WriteFlameSvg(tree, svg, out);
+}
+
 }  // namespace cprof

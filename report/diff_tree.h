@@ -32,6 +32,10 @@ class RequestScale {
 // whole request are left out.
 FoldTree MergePerRequest(const FoldTree& a, const FoldTree& b, const RequestScale& scale);
 
+// The tree of both, as `cprof flame --diff` shows it; its subtitle says what was divided by what.
+void WriteFlameDiff(const FlameOptions& options, const DiffProfile& a, const DiffProfile& b,
+                    TextOutput& out);
+
 }  // namespace cprof
 
 #endif  // CPROF_REPORT_DIFF_TREE_H_

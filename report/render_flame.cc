@@ -26,11 +26,12 @@ std::unique_ptr<FlameFolder> MakeFlameFolder(const FlameFoldOptions& options,
   return MakeRequestWallFolder(options.weight, strings);
 }
 
-void WriteFolded(const FoldTree& tree, TextOutput& out) {
+void WriteFolded(const FoldTree& tree, bool differential, TextOutput& out) {
   const auto& nodes = tree.nodes();
   std::vector<std::string> lines;
   for (FoldTree::NodeIndex i = 0; i < nodes.size(); ++i) {
-    if (nodes[i].self.amount == 0) continue;
+    const FoldWeight& self = nodes[i].self;
+    if (self.amount == 0 && !(differential && self.before > 0)) continue;
     std::vector<FoldTree::NodeIndex> stack;
     for (FoldTree::NodeIndex node = i; node != FoldTree::kRoot; node = nodes[node].parent) {
       stack.push_back(node);
@@ -43,7 +44,11 @@ void WriteFolded(const FoldTree& tree, TextOutput& out) {
       if (node.kind == FrameKind::kKernel) line += "_[k]";
     }
     line += ' ';
-    AppendUnsigned(nodes[i].self.amount, &line);
+    if (differential) {
+      AppendUnsigned(self.before, &line);
+      line += ' ';
+    }
+    AppendUnsigned(self.amount, &line);
     line += '\n';
     lines.push_back(std::move(line));
   }
@@ -57,7 +62,7 @@ void WriteFolded(const FoldTree& tree, TextOutput& out) {
 void WriteFlame(const FlameOptions& options, FlameFolder& folder, TextOutput& out) {
   const FoldTree tree = folder.Fold();
   if (options.folded) {
-    WriteFolded(tree, out);
+    WriteFolded(tree, false, out);
     return;
   }
   FlameSvgOptions svg = options.svg;

@@ -52,8 +52,9 @@ class FlameFolder : public ReportSink {
 std::unique_ptr<FlameFolder> MakeFlameFolder(const FlameFoldOptions& options,
                                              const StringTable& strings);
 
-// "frame;frame;... amount" lines, sorted; kernel frames end in "_[k]".
-void WriteFolded(const FoldTree& tree, TextOutput& out);
+// "frame;frame;... amount" lines, sorted; kernel frames end in "_[k]". differential: "before
+// amount" in place of the amount.
+void WriteFolded(const FoldTree& tree, bool differential, TextOutput& out);
 
 struct FlameOptions {
   bool folded = false;  // lines instead of SVG

@@ -9,6 +9,7 @@
 #define XXH_INLINE_ALL
 #include <xxhash.h>
 
+#include <filesystem>
 #include <fstream>
 #include <sstream>
 
@@ -222,6 +223,45 @@ TEST(OfflineWords, DamagedRecordingIsReadAndSaysWhatIsMissing) {
   EXPECT_EQ(outcome.exit_code, 0) << outcome.err;
   EXPECT_NE(outcome.err.find("cprof: warning: " + path + ": "), std::string::npos) << outcome.err;
   EXPECT_NE(outcome.out.find("!header"), std::string::npos);
+}
+
+const std::string kFree = std::string(CPROF_GOLDEN_FOLDER) + "/contention_free.txt";
+const std::string kUnfair =
+    "A (" + kRecording + ") and B (" + kFree +
+    ") cannot be compared fairly: A lost 3 events (6.00 %): waits that they explain are unknown on "
+    "that side";
+
+TEST(OfflineDiff, UnfairPairIsRefusedUnlessForced) {
+  const char* hint = "record both in the same way, or compare them all the same with --force";
+  ExpectRefused(RunCprof({"diff", kRecording, kFree}), 1, kUnfair, hint);
+  ExpectRefused(RunCprof({"flame", "--diff", kRecording, kFree}), 1, kUnfair, hint);
+  const Outcome forced = RunCprof({"diff", "--force", kRecording, kFree});
+  EXPECT_EQ(forced.exit_code, 0);
+  EXPECT_NE(forced.out.find("# unfair     : A lost 3 events"), std::string::npos);
+  const Outcome flame = RunCprof({"flame", "--force", "--diff", kRecording, kFree});
+  EXPECT_EQ(flame.exit_code, 0);
+  EXPECT_NE(flame.err.find("cprof: warning: A lost 3 events"), std::string::npos) << flame.err;
+}
+
+TEST(OfflineDiff, WrongWordsAreUsage) {
+  EXPECT_EQ(RunCprof({"diff", kRecording}).exit_code, 2);
+  EXPECT_EQ(RunCprof({"diff", kRecording, kFree, kFree}).exit_code, 2);
+  ExpectRefused(RunCprof({"diff", "-", "-"}), 2, "standard input cannot be both recordings",
+                "name a file for one of them");
+  ExpectRefused(RunCprof({"flame", "--diff", kRecording, kFree, "--by", "thread"}), 2,
+                "--diff compares requests", "use --by request, the default");
+  ExpectRefused(RunCprof({"flame", "-i", kRecording, "--force"}), 2, "--force is for --diff alone",
+                "leave it out");
+}
+
+TEST(OfflineDiff, NeitherRecordingIsOverwritten) {
+  const Folder folder;
+  const std::string copy = folder.File("b.txt");
+  std::filesystem::copy_file(kRecording, copy);
+  const Outcome outcome = RunCprof({"flame", "--force", "--diff", kRecording, copy, "-o", copy});
+  EXPECT_EQ(outcome.exit_code, 1);
+  EXPECT_NE(outcome.err.find("is the recording that is read"), std::string::npos) << outcome.err;
+  EXPECT_EQ(std::filesystem::file_size(copy), std::filesystem::file_size(kRecording));
 }
 
 }  // namespace

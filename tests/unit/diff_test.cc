@@ -2,12 +2,14 @@
 #include <gtest/gtest.h>
 
 #include <map>
+#include <memory>
 #include <nlohmann/json.hpp>
 #include <sstream>
 #include <string>
 #include <utility>
 
 #include "format/reader.h"
+#include "format/writer.h"
 #include "report/diff_tree.h"
 #include "report/render_diff.h"
 #include "tests/unit/shelf_story.h"
@@ -207,7 +209,7 @@ TEST(Diff, MergedTreeStandsForAsManyRequestsOnBothSides) {
   uint64_t cpu_ns = 0;
   for (const auto& [name, kind] : pair.a.kinds) cpu_ns += kind.cpu_ns.sum;
   const RequestScale scale(pair.a, pair.b);
-  const FoldTree tree = MergePerRequest(pair.a.cpu, pair.b.cpu, scale);
+  const FoldTree tree = MergePerRequest(pair.a.tree, pair.b.tree, scale);
   // 45 requests of each kind.
   uint64_t amount = 0, before_amount = 0;
   for (size_t i = 0; i < tree.nodes().size(); ++i) {
@@ -219,6 +221,31 @@ TEST(Diff, MergedTreeStandsForAsManyRequestsOnBothSides) {
   }
   EXPECT_NEAR(static_cast<double>(before_amount), static_cast<double>(cpu_ns) * 45 / 30, 2);
   EXPECT_NEAR(static_cast<double>(amount), static_cast<double>(before_amount), 2);
+}
+
+std::string FlameDiff(const Pair& pair, bool folded) {
+  std::string text;
+  const std::unique_ptr<ByteSink> sink = MakeStringSink(&text);
+  TextOutput out(*sink);
+  FlameOptions options;
+  options.folded = folded;
+  WriteFlameDiff(options, pair.a, pair.b, out);
+  EXPECT_TRUE(out.Finish());
+  return text;
+}
+
+TEST(Diff, FlameHasWhatIsGoneAndWhatIsNew) {
+  ShelfStory before = Story(true, 30), after = Story(true, 60);
+  before.io_samples = after.futex_samples = 1;
+  const Pair pair(before, after);
+  const uint64_t cold_ns = pair.a.kinds.at("http/GET cold").cpu_ns.sum * 45 / 30;
+  const std::string folded = FlameDiff(pair, true);
+  const std::string ns = std::to_string(cold_ns);
+  const std::string stack = "request http/GET cold;thread worker-0;";
+  EXPECT_NE(folded.find(stack + "io_read_[k] " + ns + " 0\n"), std::string::npos) << folded;
+  EXPECT_NE(folded.find(stack + "futex_wait_[k] 0 " + ns + "\n"), std::string::npos) << folded;
+  const std::string svg = FlameDiff(pair, false);
+  EXPECT_NE(svg.find("90 requests in all; before 60 were recorded, after 120"), std::string::npos);
 }
 
 TEST(Diff, JsonHoldsEveryFigure) {
