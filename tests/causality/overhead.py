@@ -46,6 +46,7 @@ TOOLS = {
     "cprof-app": CPROF + ["-F", "0", "-m", "4M", "-e", "app"],
     "cprof-app-sched": CPROF + ["-F", "0", "-m", "4M", "-e", "app,sched"],
     "cprof-app-io_uring": CPROF + ["-F", "0", "-m", "4M", "-e", "app,io_uring"],
+    "cprof-4K": CPROF + ["-F", "0", "-m", "4K"],
     "cprof-16K": CPROF + ["-F", "0", "-m", "16K"],
     "cprof": CPROF + ["-F", "0", "-m", "32M"],
     "cprof-samples": CPROF + ["-F", "999", "-m", "32M"],

@@ -6,6 +6,7 @@
 #include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <pthread.h>
+#include <sys/epoll.h>
 #include <sys/mman.h>
 #include <sys/socket.h>
 #include <sys/wait.h>
@@ -23,7 +24,7 @@
 namespace cprof::causality {
 namespace {
 
-constexpr std::array<const char*, 2> kModes = {"unix", "tcp"};
+constexpr std::array<const char*, 4> kModes = {"unix", "tcp", "unix-loop", "tcp-loop"};
 
 struct Options : CommonOptions {
   uint64_t threads = 3, work = 40, together = 1;
@@ -68,8 +69,8 @@ bool ConnectTcp(int fds[2]) {
 
 class Workload {
  public:
-  Workload(const Options& options, bool is_tcp)
-      : options_(options), is_tcp_(is_tcp), pace_(options) {}
+  Workload(const Options& options, bool is_tcp, bool is_loop)
+      : options_(options), is_tcp_(is_tcp), is_loop_(is_loop), pace_(options) {}
 
   Result<void> Run() {
     CPROF_RETURN_IF_ERROR(oracle_.Create(options_.log, options_.count * 64 + (1 << 18)));
@@ -101,6 +102,7 @@ class Workload {
 
  private:
   void RunThreads(bool is_server) {
+    if (is_server && is_loop_) return Loop();
     std::vector<std::thread> threads;
     for (uint64_t i = 0; i < options_.threads; ++i) {
       threads.emplace_back([this, is_server, i] {
@@ -156,19 +158,62 @@ class Workload {
     TruthThread self(oracle_, "socket", false);
     std::mt19937_64 random(options_.seed * 1000 + 500 + self.tid());
     uint64_t received = 0;
-    while (const uint64_t count = Receive(self, connection.server_fd, connection.there, received,
-                                          kMaxTogether, WallState::kQueued)) {
-      for (uint64_t i = 0; i < count; ++i) {
-        Life request;
-        request.owner = connection.there.messages[(received + i) % kRingCount].request;
-        self.Enter(request, true);
-        self.Spin(random() % (options_.work * 1000 + 1));
-        Send(self, connection.server_fd, connection.back, request.owner);
-        self.Leave(request);
-        if (random() % 4 == 0) self.Spin(random() % 2000);  // nobody's
-      }
-      received += count;
+    while (ServeOnce(self, random, connection, &received)) {
     }
+  }
+
+  // One receive, and all that it brought. False: the client is gone.
+  bool ServeOnce(TruthThread& self, std::mt19937_64& random, Connection& connection,
+                 uint64_t* received) const {
+    const uint64_t count = Receive(self, connection.server_fd, connection.there, *received,
+                                   kMaxTogether, WallState::kQueued);
+    for (uint64_t i = 0; i < count; ++i) {
+      Life request;
+      request.owner = connection.there.messages[(*received + i) % kRingCount].request;
+      self.Enter(request, true);
+      self.Spin(random() % (options_.work * 1000 + 1));
+      Send(self, connection.server_fd, connection.back, request.owner);
+      self.Leave(request);
+      if (random() % 4 == 0) self.Spin(random() % 2000);  // nobody's
+    }
+    *received += count;
+    return count > 0;
+  }
+
+  // One thread serves all: no thread of the server is any request's, not even for a while.
+  void Loop() {
+    pthread_setname_np(pthread_self(), "truth-server");
+    TruthThread self(oracle_, "socket", false);
+    std::mt19937_64 random(options_.seed * 1000 + 500);
+    const int epoll = epoll_create1(EPOLL_CLOEXEC);
+    for (uint64_t i = 0; i < options_.threads; ++i) {
+      epoll_event event = {};
+      event.events = EPOLLIN;
+      event.data.u64 = i;
+      CPROF_CHECK(epoll_ctl(epoll, EPOLL_CTL_ADD, connections_[i].server_fd, &event) == 0);
+    }
+    std::vector<uint64_t> received(options_.threads);
+    for (uint64_t open = options_.threads; open > 0;) {
+      epoll_event events[8];
+      int count = 0;
+      const Wait wait = self.Block([&] { count = epoll_wait(epoll, events, 8, -1); });
+      CPROF_CHECK(count > 0);
+      Connection& only = connections_[events[0].data.u64];
+      const uint64_t first = received[events[0].data.u64];
+      if (count == 1 && only.there.sent_count.load(std::memory_order_acquire) > first) {
+        OracleRecord* woken = only.there.messages[first % kRingCount].woken;
+        self.WokenBy(wait, woken, WallState::kQueued, 0);
+      } else {
+        self.Doubt(wait);  // of several, or of one that is gone, which came first is not known
+      }
+      for (int i = 0; i < count; ++i) {
+        Connection& connection = connections_[events[i].data.u64];
+        if (ServeOnce(self, random, connection, &received[events[i].data.u64])) continue;
+        CPROF_CHECK(epoll_ctl(epoll, EPOLL_CTL_DEL, connection.server_fd, nullptr) == 0);
+        --open;
+      }
+    }
+    close(epoll);
   }
 
   void Ask(Connection& connection, uint64_t index) {
@@ -204,7 +249,7 @@ class Workload {
   }
 
   const Options options_;
-  const bool is_tcp_;
+  const bool is_tcp_, is_loop_;
   OracleFile oracle_;
   Pace pace_;
   Handles handles_;
@@ -223,7 +268,8 @@ int main(int argc, char** argv) {
   reader.Number("--work", &options.work);
   reader.Number("--together", &options.together);
   return RunWorkload(argc, argv, "socket_workload",
-                     "  --mode MODE    unix or tcp (unix)\n"
+                     "  --mode MODE    unix or tcp (unix); unix-loop or tcp-loop: one thread of\n"
+                     "                 the server for all connections, which waits in epoll\n"
                      "  --threads N    connections, with a thread at either end (3)\n"
                      "  --work N       microseconds of a request in the server, at most (40)\n"
                      "  --together N   requests on one connection at once, at most (1, up to 8)\n",
@@ -233,6 +279,6 @@ int main(int argc, char** argv) {
                        if (options.together == 0 || options.together > kMaxTogether) {
                          return cprof::Error{"--together takes 1 to 8", ""};
                        }
-                       return Workload(options, *mode == 1).Run();
+                       return Workload(options, *mode % 2 == 1, *mode >= 2).Run();
                      });
 }
