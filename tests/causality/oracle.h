@@ -72,7 +72,8 @@ enum class EdgeKind : uint32_t {
   // id in kTaskBegin. The take-up may be anywhere between before_ns and after_ns.
   kSpawn = 2,
   // An item went into a queue and was taken out. operation: its id in kTaskBegin, where it has
-  // one. What the program itself tells the profiler at the push is in kHandOver, not here.
+  // one. What the program itself tells the profiler at the push is in kHandOver, not here; together
+  // with who enters the task first after inner_to_ns it is the same hand-over.
   kQueue = 3,
   // A completion was handled by thread `value`. operation: as in kSubmit; the first bracket holds
   // the completion, and tid is not compared.

@@ -261,31 +261,36 @@ std::string_view OutcomeName(Outcome outcome) {
 
 std::vector<Aim> JudgeAims(const std::vector<TableRow>& rows, const std::string& tool,
                            bool is_quick) {
-  Rows lossless, lossy;
+  Rows lossless, lossy, adapted, adapted_lossy;
   for (const TableRow& row : rows) {
-    if (row.tool != tool || !row.has_adapter) continue;
+    if (row.tool != tool) continue;
+    const bool is_lossy = row.loss_share && *row.loss_share <= kMostLoss + kSlack;
     if (row.loss.empty()) lossless.push_back(&row);
-    if (row.loss_share && *row.loss_share <= kMostLoss + kSlack) lossy.push_back(&row);
+    if (is_lossy) lossy.push_back(&row);
+    // What no adapter can see yet is no miss of what there is. What is false is.
+    if (!row.has_adapter) continue;
+    if (row.loss.empty()) adapted.push_back(&row);
+    if (is_lossy) adapted_lossy.push_back(&row);
   }
   const uint64_t share = is_quick ? 100 : 1;
   std::vector<Aim> aims = {FalseJoins(lossless, 10000000 / share),
                            Reconstructed(lossless, 0.999),
-                           RecallLossless(lossless),
+                           RecallLossless(adapted),
                            WrongOwner(lossless),
                            Unexplained(lossless),
                            Shown(lossless),
-                           WallError(lossless, {}),
-                           Coverage(lossless),
+                           WallError(adapted, {}),
+                           Coverage(adapted),
                            Sure(lossless, 0.99),
                            Undecided(lossless)};
   std::vector<Aim> under_loss = {FalseJoins(lossy, 1000000 / share),
                                  Reconstructed(lossy, 0.99),
-                                 RecallLossy(lossy),
+                                 RecallLossy(adapted_lossy),
                                  WrongOwner(lossy),
                                  Unexplained(lossy),
                                  Shown(lossy),
-                                 WallError(lossy, lossless),
-                                 Coverage(lossy),
+                                 WallError(adapted_lossy, adapted),
+                                 Coverage(adapted_lossy),
                                  Sure(lossy, 1),
                                  LossesTold(lossy),
                                  BreakLength(lossy)};

@@ -219,14 +219,15 @@ void HandOverJudge::FindTaken() {
     const auto push = pushes_.find(record.operation);
     const auto taken = bindings.find(record.operation);
     if (record.operation == 0 || push == pushes_.end() || taken == bindings.end()) continue;
+    // Taken first, entered then: who enters it first from then on took it.
+    const GraphBinding* first = nullptr;
     for (const GraphBinding* binding : taken->second) {
-      if (input_.graph.TidOf(binding->thread) != record.value ||
-          binding->from_ns < TakenFrom(record) || binding->from_ns > record.after_ns) {
-        continue;
-      }
-      truth.status = TrueEdge::Status::kFound;
-      truth.edge = push->second;
+      if (binding->from_ns < TakenFrom(record)) continue;
+      if (first == nullptr || binding->from_ns < first->from_ns) first = binding;
     }
+    if (first == nullptr || input_.graph.TidOf(first->thread) != record.value) continue;
+    truth.status = TrueEdge::Status::kFound;
+    truth.edge = push->second;
   }
 }
 

@@ -201,7 +201,8 @@ TEST(HandOver, QueueIsFoundWhereTheTakerEntersTheTask) {
     lines.Node(13, "request", 920, 9000, 5);
     lines.Node(14, "runtime_task", 970, 9000, 5);
     lines.Edge("queue", 13, 14, 1050, 1, "observed", "application");
-    lines.Binding(taker, 14, 2100, 3000);
+    lines.Binding(taker, 14, 2600, 3000);
+    lines.Binding(2, 14, 3100, 3200);  // once more, whoever was first
     const Scores scores = ScoreWakes(&lines, truth);
     EXPECT_EQ(scores.truths.at("hand_over").found, 1u);
     EXPECT_EQ(scores.truths.at("queue").found, taker == 2 ? 1u : 0u);

@@ -67,6 +67,9 @@ std::vector<Metric> MetricsOf(const Scores& scores) {
   metrics.push_back({"recall_visible", Share(all.visible_found, all.visible)});
   metrics.push_back({"recall_kept", Share(all.kept_found, all.kept)});
   metrics.push_back({"undecided", Share(all.undecided, all.inside)});
+  uint64_t reported = scores.Reported(), unscored = 0;
+  for (const auto& [type, count] : scores.outside_domain) unscored += count;
+  metrics.push_back({"unscored", Share(unscored, reported + unscored)});
   metrics.push_back({"wrong_owner", Share(owners.wrong_ns, owners.attributed_ns)});
   metrics.push_back({"wrong_owner_observed",
                      Share(At(owners.wrong_by, "observed"), At(owners.attributed_by, "observed"))});

@@ -115,7 +115,8 @@ struct Scores {
   uint64_t runs = 1;
 
   uint64_t FalseJoins() const;
-  uint64_t Judged() const;  // edges that are right, duplicate or wrong
+  uint64_t Reported() const;  // edges of which the truth could say something
+  uint64_t Judged() const;    // edges that are right, duplicate or wrong
   double Precision(const std::string& confidence) const;  // 1 where nothing was reported
   TruthScore AllTruths() const;
   OwnerScore AllOwners() const;

@@ -74,6 +74,12 @@ uint64_t Scores::FalseJoins() const {
   return wrong;
 }
 
+uint64_t Scores::Reported() const {
+  uint64_t reported = 0;
+  for (const auto& [confidence, score] : edges) reported += score.reported;
+  return reported;
+}
+
 uint64_t Scores::Judged() const {
   uint64_t judged = 0;
   for (const auto& [confidence, score] : edges)

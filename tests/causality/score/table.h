@@ -50,8 +50,8 @@ struct Aim {
 };
 std::string_view OutcomeName(Aim::Outcome outcome);
 
-// is_quick: a hundredth of the edges is enough. Rows of mechanisms without an adapter do not count,
-// and neither do real losses or more than 10 %, for which nothing is aimed at.
+// is_quick: a hundredth of the edges is enough. Of mechanisms without an adapter only what is false
+// counts. For real losses and for more than 10 % nothing is aimed at.
 std::vector<Aim> JudgeAims(const std::vector<TableRow>& rows, const std::string& tool,
                            bool is_quick);
 

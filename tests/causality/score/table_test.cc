@@ -116,12 +116,14 @@ TEST(Table, EachAimIsMissedByItsOwnFault) {
   }
 }
 
-TEST(Table, MechanismWithoutAnAdapterCountsForNoAim) {
+TEST(Table, MechanismWithoutAnAdapterCountsOnlyForWhatIsFalse) {
   Scores bad = GoodScores(1000);
   bad.has_adapter = false;
   bad.truths["wake"].visible_found = 0;
+  bad.edges["observed"].wrong = 1;
   const TableRow row = RowOf(bad, {});
   EXPECT_EQ(AimOf({row}, "recall of what the hooks can see").outcome, Outcome::kNotMeasured);
+  EXPECT_EQ(AimOf({row}, "false joins among observed").outcome, Outcome::kMissed);
   const auto markdown = TableAsMarkdown({row}, {}, {"T", {}, ""});
   ASSERT_TRUE(markdown.has_value());
   EXPECT_NE(markdown->find("no adapter"), std::string::npos);

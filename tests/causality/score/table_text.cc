@@ -21,7 +21,13 @@ std::string PercentCell(const std::optional<double>& share) {
   return std::isinf(*share) ? "inf" : fmt::format("{:.4g} %", 100 * *share);
 }
 
-std::string Cell(const TableRow& row, const char* score) { return PercentCell(row.Of(score)); }
+// With half the width of its 95 % interval over the seeds, where there are several.
+std::string Cell(const TableRow& row, const char* score) {
+  const auto spread = row.spreads.find(score);
+  if (spread == row.spreads.end()) return PercentCell(row.Of(score));
+  return fmt::format("{} ± {:.2g}", PercentCell(row.Of(score)),
+                     100 * (spread->second.high - spread->second.low) / 2);
+}
 
 std::string AimsText(const std::vector<Aim>& aims) {
   std::string text;
@@ -63,7 +69,8 @@ std::string RowText(const TableRow& row) {
           ? "-"
           : fmt::format("{} (≤ {:.3g})", wrong, ProportionInterval(wrong, judged).high * 1e6),
       Cell(row, "recall"), lacks_adapter ? "no adapter" : Cell(row, "recall_visible"),
-      Cell(row, "undecided"), Cell(row, "wrong_owner"), Cell(row, "unknown_owner"),
+      fmt::format("{} / {}", Cell(row, "undecided"), Cell(row, "unscored")),
+      Cell(row, "wrong_owner"), Cell(row, "unknown_owner"),
       fmt::format("{} ({})", Cell(row, "orphan_rate"), row.unexplained), Cell(row, "missing_shown"),
       Cell(row, "sure_observed"),
       fmt::format("{} / {} ({})", Cell(row, "wall_error_median"), Cell(row, "wall_error_p99"),
@@ -83,7 +90,7 @@ constexpr const char* kColumns[] = {"fault",
                                     "false (≤ /M)",
                                     "recall",
                                     "of visible",
-                                    "undecided",
+                                    "undecided / unscored",
                                     "wrong / unknown owner",
                                     "orphans (unexpl.)",
                                     "shown / sure",
@@ -183,7 +190,9 @@ Result<std::string> TableAsMarkdown(const std::vector<TableRow>& rows, const std
                                     const TableText& text) {
   std::string out = fmt::format("# {}\n\n", text.title);
   for (const std::string& note : text.notes) out += fmt::format("{}\n", note);
-  out += "\n## What is aimed at\n\nOf cprof, over all mechanisms that it has an adapter for.\n\n";
+  out +=
+      "\n## What is aimed at\n\nOf cprof. What is found, and how close walls and costs are, counts "
+      "where it has an adapter; what is\nfalse counts everywhere.\n\n";
   out += AimsText(aims);
   out += "\n## Scores\n\nHow to read them: see README.md beside this file.\n" + RowsText(rows);
   out += "\n## Where an ordinary profile does as well\n\n" + OrdinaryText(rows);
