@@ -18,7 +18,8 @@ namespace cprof::causality {
 // What lies in a queue. Items come from and go back to a pool: the same few addresses again.
 struct Item {
   Life task;
-  OracleRecord* queued = nullptr;  // the hand-over, to be taken up
+  OracleRecord* queued = nullptr;  // the hand-over; whoever enters the task takes it up
+  uint64_t taken_ns = 0;           // before it was taken out
   Bracket told;                    // when the program said so
   uint64_t work_ns = 0;
   uint32_t hops = 0;  // still to come
@@ -73,10 +74,7 @@ class Channels {
         }
         if (taken->empty() && is_closed_) return false;
       }
-      const uint64_t after_ns = NowNs();
-      for (const Item* item : *taken) {
-        if (item->queued != nullptr) self.TakeUp(item->queued, {before_ns, after_ns});
-      }
+      for (Item* item : *taken) item->taken_ns = before_ns;
       if (!taken->empty()) return true;
       bells_[index]->Wait(self);
     }

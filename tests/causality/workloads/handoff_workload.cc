@@ -179,6 +179,7 @@ class Workload {
     const Item own = *item;
     items_.Free(item);
     const Bracket entered = self.Enter(own.task, own.with_state);
+    self.TakeUp(own.queued, {own.taken_ns, entered.after_ns});
     if (own.with_state) self.State(own.task.owner, WallState::kQueued, own.told, entered);
     self.Spin(own.work_ns);
     Part(self, static_cast<Request*>(own.context), &own.task);

@@ -79,6 +79,7 @@ class Workload {
       items_.Free(taken.front());
       auto* request = static_cast<Life*>(item.context);
       const Bracket entered = self.Enter(item.task, true);
+      self.TakeUp(item.queued, {item.taken_ns, entered.after_ns});
       self.State(request->id, WallState::kQueued, item.told, entered);
       self.Spin(item.work_ns);
       if (item.hops == 1) {
