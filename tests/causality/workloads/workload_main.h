@@ -2,6 +2,8 @@
 #ifndef CPROF_TESTS_CAUSALITY_WORKLOADS_WORKLOAD_MAIN_H_
 #define CPROF_TESTS_CAUSALITY_WORKLOADS_WORKLOAD_MAIN_H_
 
+#include <signal.h>
+
 #include <atomic>
 #include <cstdint>
 #include <cstdio>
@@ -25,9 +27,15 @@ struct CommonOptions {
 
 inline constexpr const char* kCommonHelp =
     "  --log FILE     where the truth goes (oracle.log)\n"
-    "  --count N      requests in all (10000); --seconds S: or until then\n"
+    "  --count N      requests in all (10000); --seconds S: or until then, or SIGTERM\n"
     "  --rate N       requests a second, at most (0: no limit)\n"
     "  --seed N       (1)   --no-marks  do not tell cprof.h\n";
+
+// Whether SIGTERM was sent. It stays blocked, so that it ends no wait of any thread.
+inline bool IsToldToStop() {
+  sigset_t pending;
+  return sigpending(&pending) == 0 && sigismember(&pending, SIGTERM) == 1;
+}
 
 // Gives out requests to threads: how many there will be, and when each is due.
 class Pace {
@@ -41,10 +49,13 @@ class Pace {
   std::optional<uint64_t> Next() {
     const uint64_t index = next_.fetch_add(1);
     if (index >= count_ || NowNs() >= deadline_ns_) return std::nullopt;
+    if (index % kCheckedRequests == 0 && IsToldToStop()) next_ = count_;
     return rate_ == 0 ? begin_ns_ : begin_ns_ + index * 1000000000ULL / rate_;
   }
 
  private:
+  static constexpr uint64_t kCheckedRequests = 32;  // between two looks at signals
+
   const uint64_t count_, rate_, begin_ns_;
   uint64_t deadline_ns_ = UINT64_MAX;
   std::atomic<uint64_t> next_{0};
@@ -65,6 +76,10 @@ int RunWorkload(int argc, char** argv, const std::string& name, const std::strin
     std::fprintf(stderr, "usage: %s [options]\n%s%s", name.c_str(), help.c_str(), kCommonHelp);
     return 2;
   }
+  sigset_t stop;
+  sigemptyset(&stop);
+  sigaddset(&stop, SIGTERM);
+  sigprocmask(SIG_BLOCK, &stop, nullptr);
   const Result<void> result = run();
   if (result) return EXIT_SUCCESS;
   std::fprintf(stderr, "%s: error: %s\n", name.c_str(), result.error().message.c_str());
