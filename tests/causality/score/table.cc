@@ -78,10 +78,12 @@ std::optional<double> TableRow::Of(const std::string& score) const {
   return found == scores.end() ? std::nullopt : found->second;
 }
 
-Result<TableRow> ReadTableRow(std::istream& input) {
+Result<std::optional<TableRow>> ReadTableRow(std::istream& input) {
   const Json json = Json::parse(input, nullptr, false);
-  if (!json.is_object() || json.value("schema", "") != "cprof-causality-score/1") {
-    return Error{"it holds no scores of causality_score", ""};
+  if (json.is_discarded()) return Error{"it is no JSON", ""};
+  if (!json.is_object() || !json.contains("schema") ||
+      json["schema"] != "cprof-causality-score/1") {
+    return std::optional<TableRow>();
   }
   const Json labels = json.value("labels", Json::object());
   const auto label = [&labels](const char* name) {
@@ -118,7 +120,7 @@ Result<TableRow> ReadTableRow(std::istream& input) {
   for (const auto& [name, value] : overhead.items()) {
     if (value.is_number()) row.overhead[name] = value.get<double>();
   }
-  return row;
+  return std::optional(std::move(row));
 }
 
 void SortRows(std::vector<TableRow>* rows) {

@@ -37,8 +37,9 @@ struct TableRow {
   std::optional<double> Of(const std::string& score) const;
 };
 
-// One JSON object of the scorer's. Refused without the labels mechanism, fault and tool.
-Result<TableRow> ReadTableRow(std::istream& input);
+// One JSON object of the scorer's. Refused without the labels mechanism, fault and tool. Nothing
+// for JSON that is something else.
+Result<std::optional<TableRow>> ReadTableRow(std::istream& input);
 
 // An aim of BENCHMARK, lossless or under injected loss, and what the rows of one tool say of it.
 struct Aim {

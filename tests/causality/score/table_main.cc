@@ -69,8 +69,8 @@ std::optional<Arguments> ParseArguments(const std::vector<std::string>& words) {
   return arguments.paths.empty() ? std::nullopt : std::optional(std::move(arguments));
 }
 
-// Files in the order of their names. What else lies in a directory is passed over, but not a file
-// that was named.
+// Files in the order of their names. JSON of something else that lies in a directory is passed
+// over, but not a file that was named.
 Result<std::vector<TableRow>> ReadRows(const std::vector<std::string>& paths) {
   namespace fs = std::filesystem;
   std::vector<TableRow> rows;
@@ -90,13 +90,11 @@ Result<std::vector<TableRow>> ReadRows(const std::vector<std::string>& paths) {
       std::ifstream input(file);
       if (!input) return Error{"cannot open " + file, ""};
       auto row = ReadTableRow(input);
-      if (row) {
-        rows.push_back(std::move(*row));
+      if (!row) return Error{file + ": " + row.error().message, row.error().hint};
+      if (*row) {
+        rows.push_back(std::move(**row));
       } else if (!is_directory) {
-        return Error{file + ": " + row.error().message, row.error().hint};
-      } else {
-        std::fprintf(stderr, "causality_table: left out: %s: %s\n", file.c_str(),
-                     row.error().message.c_str());
+        return Error{file + " holds no scores of causality_score", ""};
       }
     }
   }
