@@ -117,6 +117,13 @@ class FullTrace(unittest.TestCase):
         best = of_kind(trace("", 9, "best", spans=False, text=text), "edge", type="complete")
         self.assertEqual([edge["confidence"] for edge in best], ["reconstructed"])
 
+    def test_ACompletionOfNothingKnownJoinsNothing(self):
+        text = [complete(3, "0000000000000000", "0x2"), complete(4, "0x5")]
+        for join, orphans in (("newest", 0), ("best", 2)):
+            graph = trace("", 9, join, spans=False, text=text)
+            self.assertEqual(of_kind(graph, "edge", type="complete"), [])
+            self.assertEqual(len(of_kind(graph, "orphan")), orphans)
+
     def test_SamplingKeepsThePlacesOfEvents(self):
         whole = {edge["src_event"] for edge in
                  of_kind(trace("io_uring", IO_URING_PID, "newest"), "edge", type="submit")}

@@ -128,7 +128,7 @@ class Tracer:
         if event.tid not in self.family.tids:
             return
         fields = IO_FIELDS.match(event.text).groupdict()
-        rule = None
+        rule, reason = None, "unexplained"
         if fields["req"] in NO_REQUEST:
             candidates = self._by_user_data[(fields["ring"], fields["user_data"])]
             if self.best:
@@ -139,8 +139,8 @@ class Tracer:
                 request, reason = None, "ambiguous"
             rule = "user_data"
         else:
-            request, reason = self._requests.get(fields["req"]), "unexplained"
-        self._complete(event, request, rule, reason if request is None else "")
+            request = self._requests.get(fields["req"])
+        self._complete(event, request, rule, reason)
         is_last = not int(fields["cflags"], 16) & CQE_MORE
         if request is not None and rule is None and is_last:
             self._end(request, event.time_ns)
