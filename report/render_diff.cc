@@ -250,7 +250,8 @@ const KindChange* FindKind(const DiffView& view, const std::string& name) {
   return nullptr;
 }
 
-Reason FindReason(const DiffView& view) {
+// held: only waits for what somebody held.
+Reason FindReason(const DiffView& view, bool held) {
   Reason best;
   const auto offer = [&best](const Reason& reason) {
     if (!reason.change->certain()) return;
@@ -263,40 +264,17 @@ Reason FindReason(const DiffView& view) {
   for (const CauseChange& cause : view.comparison.causes) {
     // What nobody knows the cause of is no cause.
     if (cause.words.state == WallState::kUnknown) continue;
+    if (held && (cause.words.holder.empty() || cause.resource_count == 0)) continue;
     offer({FindKind(view, cause.kind), &cause, &cause.change});
   }
+  if (held) return best;
   for (const KindChange& kind : view.comparison.kinds) {
     offer({&kind, nullptr, &kind.states[static_cast<size_t>(WallState::kRunning)]});
   }
   return best;
 }
 
-}  // namespace
-
-void AppendCauseChangeWords(const CauseChange& cause, std::string* out) {
-  const bool named = cause.resource_share >= kNamedResource && !cause.resource.empty();
-  if (cause.resource_count > 1) {
-    *out += "one of ";
-    AppendUnsigned(cause.resource_count, out);
-    *out += cause.more_resources ? " or more resources" : " resources";
-    // Behind the word "resource" stands the domain, where there is one.
-    constexpr std::string_view kWord = "resource";
-    if (cause.words.peer.starts_with(kWord)) out->append(cause.words.peer, kWord.size());
-    if (named) *out += " (mostly " + cause.resource + ")";
-  } else if (cause.resource_count == 1) {
-    *out += "resource " + cause.resource;
-  } else {
-    *out += cause.words.peer;
-  }
-  *out += cause.words.holder;
-}
-
-void AppendDiffHeadline(const DiffView& view, std::string* out) {
-  const Reason reason = FindReason(view);
-  if (reason.change == nullptr || reason.kind == nullptr) {
-    *out += "nothing changed beyond what these two samples can show";
-    return;
-  }
+void AppendReason(const Reason& reason, std::string* out) {
   const Change& change = *reason.change;
   *out += "request ";
   AppendPrintable(reason.kind->kind, out);
@@ -321,9 +299,47 @@ void AppendDiffHeadline(const DiffView& view, std::string* out) {
   if (!reason.kind->mean.certain()) *out += ", which may be noise";
 }
 
+}  // namespace
+
+void AppendCauseChangeWords(const CauseChange& cause, std::string* out) {
+  const bool named = cause.resource_share >= kNamedResource && !cause.resource.empty();
+  if (cause.resource_count > 1) {
+    *out += "one of ";
+    AppendUnsigned(cause.resource_count, out);
+    *out += cause.more_resources ? " or more resources" : " resources";
+    // Behind the word "resource" stands the domain, where there is one.
+    constexpr std::string_view kWord = "resource";
+    if (cause.words.peer.starts_with(kWord)) out->append(cause.words.peer, kWord.size());
+    if (named) *out += " (mostly " + cause.resource + ")";
+  } else if (cause.resource_count == 1) {
+    *out += "resource " + cause.resource;
+  } else {
+    *out += cause.words.peer;
+  }
+  *out += cause.words.holder;
+}
+
+void AppendDiffHeadline(const DiffView& view, std::string* out) {
+  const Reason reason = FindReason(view, false);
+  if (reason.change == nullptr || reason.kind == nullptr) {
+    *out += "nothing changed beyond what these two samples can show";
+    return;
+  }
+  AppendReason(reason, out);
+}
+
+void AppendDiffHeldUp(const DiffView& view, std::string* out) {
+  const Reason reason = FindReason(view, true);
+  if (reason.change != nullptr && reason.kind != nullptr) AppendReason(reason, out);
+}
+
 void AppendDiffText(const DiffView& view, std::string* out) {
   *out += "# cause      : ";
-  AppendDiffHeadline(view, out);
+  std::string cause, held_up;
+  AppendDiffHeadline(view, &cause);
+  AppendDiffHeldUp(view, &held_up);
+  *out += cause;
+  if (!held_up.empty() && held_up != cause) *out += "\n# held up    : " + held_up;
   *out += "\n# A          : ";
   AppendSide(view.name_a, *view.a, out);
   *out += "\n# B          : ";

@@ -21,6 +21,10 @@ struct DiffView {
 
 // One sentence without an end about the largest certain change and why; printable.
 void AppendDiffHeadline(const DiffView& view, std::string* out);
+// The same of the largest certain change of waits for what somebody held: who held it can be
+// changed, while waits for a queue or a CPU may come from whatever else the machine did. Nothing
+// where there is none.
+void AppendDiffHeldUp(const DiffView& view, std::string* out);
 void AppendDiffText(const DiffView& view, std::string* out);
 void AppendDiffJson(const DiffView& view, std::string* out);
 

@@ -83,6 +83,9 @@ void AppendDiffJson(const DiffView& view, std::string* out) {
   std::string cause;
   AppendDiffHeadline(view, &cause);
   json.Field("cause", cause);
+  std::string held_up;
+  AppendDiffHeldUp(view, &held_up);
+  json.Field("held_up", held_up);
   WriteSide("a", view.name_a, *view.a, &json);
   WriteSide("b", view.name_b, *view.b, &json);
   json.Key("concerns");
