@@ -35,13 +35,10 @@ struct Judge {
   }
 
   Change Mean(const KindPair& pair, const BatchSums& a, const BatchSums& b) const {
-    const auto largest = [](const BatchSums& sums) {
-      return sums.items == 0 ? 0.0
-                             : static_cast<double>(sums.sum) / static_cast<double>(sums.items);
-    };
     Change change;
-    change.a = MeanOf(a, pair.a->ruler, alpha, largest(b));
-    change.b = MeanOf(b, pair.b->ruler, alpha, largest(a));
+    // An event of one side that the other does not know would bring as much there.
+    change.a = MeanOf(a, pair.a->ruler, alpha, EventOf(b, pair.b->ruler));
+    change.b = MeanOf(b, pair.b->ruler, alpha, EventOf(a, pair.a->ruler));
     Verdict(pair, &change);
     return change;
   }

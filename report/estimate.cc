@@ -35,6 +35,22 @@ double BoundOf(double alpha, Within within) {
   return high;
 }
 
+// Standard error of the mean; the batch that is not full yet is left out. 0 with fewer than two.
+double ErrorOf(const BatchSums& sums, const BatchRuler& ruler) {
+  const size_t full = ruler.count() / ruler.batch_items();
+  if (full < 2) return 0;
+  const auto items = static_cast<double>(ruler.batch_items());
+  const auto mean_at = [&](size_t i) {
+    return i < sums.batches.size() ? static_cast<double>(sums.batches[i]) / items : 0.0;
+  };
+  double mean = 0;
+  for (size_t i = 0; i < full; ++i) mean += mean_at(i) / static_cast<double>(full);
+  double squares = 0;
+  for (size_t i = 0; i < full; ++i) squares += (mean_at(i) - mean) * (mean_at(i) - mean);
+  const double variance = squares / static_cast<double>(full - 1);
+  return std::sqrt(variance * items / static_cast<double>(ruler.count()));
+}
+
 }  // namespace
 
 double StudentBound(double alpha, size_t degrees) {
@@ -75,33 +91,31 @@ void BatchSums::Halve() {
   batches.resize((batches.size() + 1) / 2);
 }
 
-Estimate MeanOf(const BatchSums& sums, const BatchRuler& ruler, double alpha, double largest) {
+Estimate MeanOf(const BatchSums& sums, const BatchRuler& ruler, double alpha, double event) {
   Estimate estimate;
   if (ruler.count() == 0) return estimate;
   const auto count = static_cast<double>(ruler.count());
   estimate.value = static_cast<double>(sums.sum) / count;
   if (sums.sum == 0) {
-    // None of n items: a share of more than -ln(alpha / 2) / n would have shown at least one.
+    // More than -ln(alpha / 2) events in as many items would have shown at least one.
     estimate.low = 0;
-    estimate.high = std::min(1.0, -std::log(alpha / 2) / count) * largest;
+    estimate.high = -std::log(alpha / 2) * event / count;
     return estimate;
   }
-  // The batch that is not full yet counts in the value alone.
   const size_t full = ruler.count() / ruler.batch_items();
   if (full < 2) return estimate;
-  const auto items = static_cast<double>(ruler.batch_items());
-  const auto mean_at = [&](size_t i) {
-    return i < sums.batches.size() ? static_cast<double>(sums.batches[i]) / items : 0.0;
-  };
-  double mean = 0;
-  for (size_t i = 0; i < full; ++i) mean += mean_at(i) / static_cast<double>(full);
-  double squares = 0;
-  for (size_t i = 0; i < full; ++i) squares += (mean_at(i) - mean) * (mean_at(i) - mean);
-  const double variance = squares / static_cast<double>(full - 1);
-  const double half = StudentBound(alpha, full - 1) * std::sqrt(variance * items / count);
-  estimate.low = estimate.value - half;
-  estimate.high = estimate.value + half;
+  const double times =
+      std::exp(StudentBound(alpha, full - 1) * ErrorOf(sums, ruler) / estimate.value);
+  estimate.low = estimate.value / times;
+  estimate.high = estimate.value * times;
   return estimate;
+}
+
+double EventOf(const BatchSums& sums, const BatchRuler& ruler) {
+  if (sums.sum == 0) return 0;
+  const auto sum = static_cast<double>(sums.sum);
+  const double part = ErrorOf(sums, ruler) * static_cast<double>(ruler.count()) / sum;
+  return std::max(sum / static_cast<double>(sums.items), sum * part * part);
 }
 
 void ThinnedValues::Add(uint64_t value) {

@@ -57,9 +57,14 @@ struct BatchSums {
   void Halve();
 };
 
-// The mean of an item. `largest`: how large one item that has some of it may be, for a sample in
-// which none had: then the bound says how rare such items are at least.
-Estimate MeanOf(const BatchSums& sums, const BatchRuler& ruler, double alpha, double largest);
+// The mean of an item. Figures of requests are not below 0 and mostly skewed, so the bounds are as
+// many times the mean as the error is a part of it: never below 0, further above than below.
+// `event`: of a sample in which no item had any, how much one independent event would have brought
+// (see EventOf); then the bound says how rare such events are at least.
+Estimate MeanOf(const BatchSums& sums, const BatchRuler& ruler, double alpha, double event);
+// The sum by the number of independent events that would give it this spread: of one burst the
+// whole sum, however many items it hit.
+double EventOf(const BatchSums& sums, const BatchRuler& ruler);
 
 // Values in their order, all of the first and then every 2nd, 4th, ...: what shows whether
 // neighbours are alike.

@@ -125,5 +125,30 @@ TEST(Estimate, NoneOfManyBoundsHowRareSomeAre) {
   EXPECT_NEAR(estimate.high, 1000 * 3.689 / 100, 0.01);
 }
 
+// One burst hits many neighbours; it is one event, and none on the other side proves nothing.
+TEST(Estimate, BurstIsOneEvent) {
+  BatchRuler ruler;
+  BatchSums burst, spread;
+  for (int i = 0; i < 6400; ++i) {
+    size_t batch = 0;
+    if (ruler.Next(&batch)) {
+      burst.Halve();
+      spread.Halve();
+    }
+    burst.Add(batch, i / 64 == 8 ? 1000 : 0);
+    spread.Add(batch, i % 100 == 0 ? 1000 : 0);
+  }
+  ASSERT_EQ(burst.sum, spread.sum);
+  EXPECT_NEAR(EventOf(burst, ruler), 64'000, 3'000);
+  EXPECT_NEAR(EventOf(spread, ruler), 1'000, 1'000);
+  const BatchSums none;
+  const auto bounds = [&](const BatchSums& sums) {
+    return Difference(MeanOf(sums, ruler, 0.001, 0),
+                      MeanOf(none, ruler, 0.001, EventOf(sums, ruler)));
+  };
+  EXPECT_GT(bounds(burst).high, 0);
+  EXPECT_LT(bounds(spread).high, 0);
+}
+
 }  // namespace
 }  // namespace cprof
