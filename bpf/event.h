@@ -145,6 +145,8 @@ struct cprof_config {
 	__u64 eventpoll_release;
 	__u64 io_ring_exit_work;
 	__u64 io_uring_release;
+	__u64 hrtimer_wakeup;
+	__u64 process_timeout;
 	__u64 sample_weight_ns;
 	__u32 self_tgid;	    /* the recorder: never appears */
 	__u32 runqueues_offset;	    /* in the per-CPU area */

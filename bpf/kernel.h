@@ -105,6 +105,26 @@ struct pt_regs {
 	unsigned long ip;
 };
 
+/* ---- timers ---- */
+
+struct hrtimer {
+	void *function;
+};
+
+struct hrtimer_sleeper {
+	struct hrtimer timer;
+	struct task_struct *task;
+};
+
+struct timer_list {
+	void *function;
+};
+
+struct process_timer {
+	struct timer_list timer;
+	struct task_struct *task;
+};
+
 /* ---- workqueues ---- */
 
 struct work_struct;

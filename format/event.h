@@ -28,7 +28,8 @@ using StreamId = uint32_t;
 // Fields by verb (see adapters.def for the names):
 //   a second thread        key.lo = its start_time_ns, key2.lo = tid | tgid << 32
 //   sched:comm, recorder:thread   arg, arg2 = 16 bytes of comm, first byte lowest
-//   sched:waking           arg = 1 where the wakee was still on a run queue
+//   sched:waking           arg = 1 where the wakee was still on a run queue, arg2 = 1 where it is
+//                          the end of the wakee's own timeout
 //   sched:switch           current is the thread that leaves the CPU, key the one that comes
 //   io_uring:submit        arg2 = opcode | sqe flags << 8 | fd << 32
 //   io_uring:complete      arg2 = (uint32) result | cqe flags << 32; key.lo = 0 where the kernel

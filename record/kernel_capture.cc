@@ -244,8 +244,9 @@ void KernelCaptureImpl::ConfigureTargets() {
 }
 
 void KernelCaptureImpl::Configure(const KernelBtf& btf) {
-  constexpr std::string_view kNames[] = {"_stext", "eventfd_release", "ep_eventpoll_release",
-                                         "io_ring_exit_work", "io_uring_release"};
+  constexpr std::string_view kNames[] = {
+      "_stext",           "eventfd_release", "ep_eventpoll_release", "io_ring_exit_work",
+      "io_uring_release", "hrtimer_wakeup",  "process_timeout"};
   const auto symbols = FindKernelSymbols(kNames);
   const auto address = [&](std::string_view name) -> uint64_t {
     const auto found = symbols.find(name);
@@ -265,6 +266,8 @@ void KernelCaptureImpl::Configure(const KernelBtf& btf) {
   config.eventpoll_release = address("ep_eventpoll_release");
   config.io_ring_exit_work = address("io_ring_exit_work");
   config.io_uring_release = address("io_uring_release");
+  config.hrtimer_wakeup = address("hrtimer_wakeup");
+  config.process_timeout = address("process_timeout");
   if (options_.frequency_hz != 0) config.sample_weight_ns = 1'000'000'000 / options_.frequency_hz;
   config.self_tgid = options_.self_tgid;
   const auto runqueues = btf.PerCpuOffset("runqueues");
@@ -294,9 +297,13 @@ Result<void> KernelCaptureImpl::Load(const KernelBtf& btf) {
   if (!options_.system_wide) adapters.push_back("filter");
   std::map<std::string, std::string> excluded;
   if (options_.frequency_hz == 0) excluded["sample__cpu"] = kSamplesAreOff;
-  constexpr std::string_view kRingExit[] = {"io_ring_exit_work"};
-  if (FindKernelSymbols(kRingExit).empty()) {
-    excluded["io_uring__ring_exit"] = "/proc/kallsyms does not tell io_ring_exit_work";
+  constexpr std::string_view kNeeded[] = {"io_ring_exit_work", "hrtimer_wakeup", "process_timeout"};
+  constexpr const char* kNeeding[] = {"io_uring__ring_exit", "sched__hrtimer_entry",
+                                      "sched__timer_entry"};
+  const auto symbols = FindKernelSymbols(kNeeded);
+  for (size_t i = 0; i < std::size(kNeeded); ++i) {
+    if (symbols.contains(kNeeded[i])) continue;
+    excluded[kNeeding[i]] = "/proc/kallsyms does not tell " + std::string(kNeeded[i]);
   }
   constexpr int kMaxRefusals = 8;  // More, and it is not the kernel's age any more.
   for (int attempt = 0;; ++attempt) {

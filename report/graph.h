@@ -182,7 +182,8 @@ struct ThreadSlice {
   Level wake_level = Level::kTask;
   enum class Wait : uint8_t { kNone, kFutex, kEventfd, kEpoll, kIoUring } wait = Wait::kNone;
   Key wait_object;
-  bool doubtful = false;  // a break touches it
+  bool own_timeout = false;  // what ended it was the thread's own timeout
+  bool doubtful = false;     // a break touches it
 };
 
 // An interval in which a thread works for a node. Emitted when it closes.

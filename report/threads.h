@@ -22,6 +22,7 @@ struct PendingWake {
   uint64_t time_ns = 0;
   NodeId cause = 0;         // a thread or interrupt node
   NodeId cause_thread = 0;  // the waker where the cause is a thread
+  bool own_timeout = false;
 };
 
 // One life of one thread. Addresses are stable until the life ends.

@@ -240,6 +240,12 @@ void WallWalk::StepBlocked(const ThreadHistory& thread, size_t index, uint64_t f
   if (slice.doubtful) label.confidence = Confidence::kReconstructed;
   // A wait that outlasts this instant was ended by nothing that matters here.
   const bool ended = slice.to_ns == now_ns_;
+  if (ended && slice.own_timeout) {
+    label.state = WallState::kTimer;
+    label.edge = slice.wake;
+    EmitWithWaits(from_ns, label, strand_.id);
+    return;
+  }
   const bool by_thread =
       ended && slice.waker != 0 && slice.wake_level == Level::kTask && slice.waker != strand_.id;
   const ThreadHistory* waking = by_thread ? graph_.FindThread(slice.waker) : nullptr;

@@ -112,6 +112,81 @@ int BPF_PROG(sched__switch, bool preempt, struct task_struct *prev, struct task_
 	return 0;
 }
 
+/*
+ * Whose own timeout is being handled on this CPU, by interrupt level. A thread that sleeps until a
+ * time (nanosleep; the timeouts of futex, poll, epoll and others) has a timer on its stack with a
+ * handler that does nothing but wake it: the waking inside of that handler is the timer's.
+ */
+struct expiring_sleep {
+	u64 task[4];
+};
+
+struct {
+	__uint(type, BPF_MAP_TYPE_PERCPU_ARRAY);
+	__uint(max_entries, 1);
+	__type(key, u32);
+	__type(value, struct expiring_sleep);
+} expiring_sleeps SEC(".maps");
+
+static __always_inline u64 *expiring_at(u8 level)
+{
+	struct expiring_sleep *sleep;
+	u32 zero = 0;
+
+	if (level != CPROF_LEVEL_HARDIRQ && level != CPROF_LEVEL_SOFTIRQ)
+		return NULL;
+	sleep = bpf_map_lookup_elem(&expiring_sleeps, &zero);
+	return sleep ? &sleep->task[level & 3] : NULL;
+}
+
+static __always_inline int set_expiring(u64 task)
+{
+	u64 *expiring = expiring_at(current_level());
+
+	if (expiring)
+		*expiring = task;
+	return 0;
+}
+
+static __always_inline bool is_own_timeout(const struct task_struct *wakee, u8 level)
+{
+	u64 *expiring = expiring_at(level);
+
+	return expiring && *expiring == (u64)wakee;
+}
+
+SEC("?tp_btf/hrtimer_expire_entry")
+int BPF_PROG(sched__hrtimer_entry, struct hrtimer *timer)
+{
+	struct hrtimer_sleeper *sleeper = (struct hrtimer_sleeper *)timer;
+
+	if ((u64)timer->function != config.hrtimer_wakeup)
+		return 0;
+	return set_expiring((u64)BPF_CORE_READ(sleeper, task));
+}
+
+SEC("?tp_btf/hrtimer_expire_exit")
+int BPF_PROG(sched__hrtimer_exit)
+{
+	return set_expiring(0);
+}
+
+SEC("?tp_btf/timer_expire_entry")
+int BPF_PROG(sched__timer_entry, struct timer_list *timer)
+{
+	struct process_timer *sleeper = (struct process_timer *)timer;
+
+	if ((u64)timer->function != config.process_timeout)
+		return 0;
+	return set_expiring((u64)BPF_CORE_READ(sleeper, task));
+}
+
+SEC("?tp_btf/timer_expire_exit")
+int BPF_PROG(sched__timer_exit)
+{
+	return set_expiring(0);
+}
+
 SEC("?tp_btf/sched_waking")
 int BPF_PROG(sched__waking, struct task_struct *wakee)
 {
@@ -133,7 +208,7 @@ int BPF_PROG(sched__waking, struct task_struct *wakee)
 			return 0;
 	}
 	if (!emit(current, CPROF_SCHED_WAKING, level, wakee->start_time, thread_key2(wakee),
-		  wakee->on_rq != 0, 0))
+		  wakee->on_rq != 0, is_own_timeout(wakee, level)))
 		return 0;
 	/* A waker that is no target may show up nowhere else: name it. */
 	if (!config.system_wide && level == CPROF_LEVEL_TASK && current->pid) {

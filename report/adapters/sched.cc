@@ -122,7 +122,8 @@ void SchedAdapter::Waking(const Event& event) {
                        event.start_time_ns == key.start_time_ns;
   const bool on_run_queue = event.arg != 0;
   PendingWake& pending = wakee->wake;
-  const PendingWake wake{true, on_run_queue, false, event.level, ref, event.time_ns, cause, waker};
+  const PendingWake wake{true,          on_run_queue, false, event.level,    ref,
+                         event.time_ns, cause,        waker, event.arg2 == 1};
   const NodeId wakee_node = context_.NodeOf(*wakee);
   if (!is_self && on_run_queue && wakee->state == ThreadState::kBlocked && pending.present &&
       pending.on_run_queue) {
@@ -194,6 +195,7 @@ void SchedAdapter::TellBlock(ThreadRecord& thread, uint64_t to_ns, const Edge* w
     slice.wake = wake->id;
     slice.waker = wake->src;
     slice.wake_level = wake->level;
+    slice.own_timeout = thread.wake.own_timeout;  // the edge is of that waking
   }
   slice.doubtful = thread.doubtful || IsDoubtful(thread, slice.state, slice.from_ns, slice.to_ns);
   context_.sink().OnThreadSlice(slice);

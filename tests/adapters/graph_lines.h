@@ -53,6 +53,7 @@ class GraphLines : public GraphSink {
       line += " " + Hex(slice.wait_object.lo);
     }
     if (slice.waker != 0) line += " ended by " + names_[slice.waker];
+    if (slice.own_timeout) line += ", its own timeout";
     if (slice.doubtful) line += " doubtful";
     Add(line);
   }

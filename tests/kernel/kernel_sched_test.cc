@@ -1,11 +1,14 @@
 // The sched adapter and the filter on the running kernel.
 #include <fcntl.h>
+#include <poll.h>
 #include <pthread.h>
 #include <sys/syscall.h>
+#include <sys/timerfd.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
 
+#include <cerrno>
 #include <csignal>
 #include <cstdio>
 #include <cstring>
@@ -47,10 +50,50 @@ TEST(KernelSched, SleepIsEndedByAHardwareInterrupt) {
   const Captured captured = RecordChild(child, SchedOptions());
   size_t by_timer = 0;
   for (const Event& waking : captured.Of(verbs::kSchedWaking)) {
-    if (OtherThread(waking).tid == child.pid() && waking.level == Level::kHardirq) ++by_timer;
+    if (OtherThread(waking).tid != child.pid() || waking.level != Level::kHardirq) continue;
+    by_timer += waking.arg2 == 1;
   }
   EXPECT_GE(by_timer, 20U);
   EXPECT_EQ(captured.attributes.at("interrupt_level"), "preempt_count");
+}
+
+// The timeouts of calls that wait for something else are the thread's own too. A timer that makes a
+// descriptor readable is not, and neither is a thread that comes first.
+TEST(KernelSched, OwnTimeoutsAreToldFromOtherWakings) {
+  CPROF_SKIP_UNLESS_ROOT();
+  constexpr int kRounds = 10;
+  Child child([] {
+    uint32_t word = 0;
+    const timespec soon = {0, 1'000'000};
+    const int timer = timerfd_create(CLOCK_MONOTONIC, 0);
+    const itimerspec once = {{0, 0}, {0, 1'000'000}};
+    bool good = timer >= 0;
+    for (int i = 0; i < kRounds; ++i) {
+      good &= syscall(SYS_futex, &word, 128 /* private wait */, 0, &soon, nullptr, 0) == -1 &&
+              errno == ETIMEDOUT;
+      pollfd nothing = {timer, POLLIN, 0};
+      good &= poll(&nothing, 1, 1) == 0;
+    }
+    for (int i = 0; i < kRounds; ++i) {
+      uint64_t count = 0;
+      good &= timerfd_settime(timer, 0, &once, nullptr) == 0 &&
+              read(timer, &count, sizeof(count)) == sizeof(count);
+    }
+    return good;
+  });
+  const Captured captured = RecordChild(child, SchedOptions());
+  EXPECT_TRUE(captured.child_succeeded);
+  int own = 0, others = 0;
+  for (const Event& waking : captured.Of(verbs::kSchedWaking)) {
+    if (OtherThread(waking).tid != child.pid()) continue;
+    EXPECT_TRUE(waking.arg2 == 0 || waking.level == Level::kHardirq);
+    if (waking.level == Level::kHardirq) (waking.arg2 == 1 ? own : others) += 1;
+  }
+  // A timer may fire before its thread has gone to sleep: then nobody is woken.
+  EXPECT_GT(own, 0);
+  EXPECT_LE(own, 2 * kRounds);
+  EXPECT_GT(others, 0);
+  EXPECT_LE(own + others, 3 * kRounds) << own << " of its own";
 }
 
 TEST(KernelSched, WakeByAThreadIsInTaskContext) {

@@ -407,6 +407,32 @@ TEST(Wall, DoubtfulSliceIsReconstructed) {
   EXPECT_EQ(g.told.spans[1].confidence, Confidence::kReconstructed);
 }
 
+// What an interrupt ended is unknown, unless the interrupt was the thread's own timeout.
+TEST(Wall, WaitThatItsOwnTimeoutEndedIsTimer) {
+  TinyGraph g;
+  const NodeId t = g.Thread();
+  const NodeId interrupt = 99;
+  const NodeId r = g.Request(100, t);
+  g.Enter(t, r, 100);
+  g.Runs(t, 90, 110);
+  for (const bool own_timeout : {true, false}) {
+    ThreadSlice slice{};
+    slice.thread = t;
+    slice.state = ThreadState::kBlocked;
+    slice.from_ns = own_timeout ? 110 : 150;
+    slice.to_ns = own_timeout ? 140 : 190;
+    slice.waker = interrupt;
+    slice.wake_level = Level::kHardirq;
+    slice.own_timeout = own_timeout;
+    g.Slice(slice);
+    g.Runs(t, slice.to_ns, slice.to_ns + 10);
+  }
+  g.End(r, 200, t);
+  g.Finish();
+  EXPECT_EQ(g.States(r),
+            "running 100-110, timer 110-140, running 140-150, unknown 150-190, running 190-200");
+}
+
 TEST(Wall, NeverEndedRequestIsFlagged) {
   TinyGraph g;
   const NodeId t = g.Thread();
