@@ -7,12 +7,12 @@
 #include "report/attribute.h"
 
 #include <algorithm>
-#include <deque>
 #include <utility>
 #include <vector>
 
 #include "report/cpu_cost.h"
 #include "report/ownership.h"
+#include "report/sliding_vector.h"
 #include "report/strand.h"
 #include "report/wall.h"
 
@@ -21,10 +21,13 @@ namespace {
 
 // Requests that wait for the next reading of a CPU time. Beyond it the oldest get an estimate.
 constexpr size_t kMaxWaitingCosts = 1 << 16;
+// Lists that keep their memory for the next requests.
+constexpr size_t kMaxSpareLists = 1 << 12;
 
 class AttributePass : public GraphSink {
  public:
-  explicit AttributePass(GraphSink& next) : next_(next), graph_(next) {}
+  explicit AttributePass(GraphSink& next)
+      : next_(next), graph_(next), strands_(graph_), wall_(graph_) {}
 
   void OnNode(const Node& node) override;
   void OnNodeEnd(const Node& node) override;
@@ -67,20 +70,27 @@ class AttributePass : public GraphSink {
   void OnSummary(const GraphSummary& summary) override;
 
  private:
+  // A request that is settled but for its CPU time.
   struct Waiting {
     RequestEnd end;
-    std::vector<Cost> costs;
+    uint64_t strand_ns = 0;
+    uint64_t resource_wait_ns = 0;
     std::vector<CpuCost::Use> uses;
+    size_t ready = 0;  // of uses, from the first on
   };
   void SettleEnded();
   void Settle(NodeId request);
   void TellCosts(bool all);
-  void Tell(const Waiting& waiting);
+  bool IsReady(Waiting& waiting) const;
+  void Tell(Waiting& waiting);
 
   GraphSink& next_;
   Ownership graph_;
+  StrandCollector strands_;
+  WallPartition wall_;
   CpuCost cpu_;
-  std::deque<Waiting> waiting_;
+  SlidingVector<Waiting> waiting_;                      // by settlement
+  std::vector<std::vector<CpuCost::Use>> spare_lists_;  // with memory for the next
   uint64_t final_ns_ = 0;
 };
 
@@ -125,41 +135,60 @@ void AttributePass::SettleEnded() {
 void AttributePass::Settle(NodeId request) {
   const RequestHistory* history = graph_.FindRequest(request);
   if (history == nullptr) return;
-  for (const StateSpan& span : PartitionWall(graph_, request)) next_.OnState(span);
+  const std::vector<Activity>& activities = strands_.Activities(request);
+  for (const StateSpan& span : wall_.Of(request, activities)) next_.OnState(span);
 
   Waiting waiting;
   waiting.end = {request, history->ended, history->begun, history->begin_ns, history->end_ns};
-  const std::vector<Activity> activities = CollectActivities(graph_, request);
-  const std::vector<OwnPiece> pieces = CollectOwnPieces(graph_, request, activities);
-  uint64_t strand_ns = 0;
-  for (const OwnPiece& piece : pieces) strand_ns += piece.to_ns - piece.from_ns;
+  waiting.resource_wait_ns = ResourceWaitNs(*history);
+  const std::vector<OwnPiece>& pieces = strands_.OwnPieces(request, activities);
+  for (const OwnPiece& piece : pieces) waiting.strand_ns += piece.to_ns - piece.from_ns;
   for (const Activity& activity : activities) {
-    if (activity.strand.kind == Strand::Kind::kIo) strand_ns += activity.to_ns - activity.from_ns;
+    if (activity.strand.kind != Strand::Kind::kIo) continue;
+    waiting.strand_ns += activity.to_ns - activity.from_ns;
   }
-  waiting.costs.push_back({request, "strand_ns", strand_ns, strand_ns, strand_ns});
-  if (const uint64_t waited_ns = ResourceWaitNs(*history); waited_ns != 0) {
-    waiting.costs.push_back({request, "resource_wait_ns", waited_ns, waited_ns, waited_ns});
+  if (!spare_lists_.empty()) {
+    waiting.uses.swap(spare_lists_.back());
+    spare_lists_.pop_back();
   }
-  waiting.uses = cpu_.Measure(graph_, pieces);
+  cpu_.Measure(graph_, pieces, &waiting.uses);
   waiting_.push_back(std::move(waiting));
   graph_.Settle(request);
 }
 
-void AttributePass::Tell(const Waiting& waiting) {
-  next_.OnCost(cpu_.Divide(waiting.end.request, waiting.uses));
-  for (const Cost& cost : waiting.costs) next_.OnCost(cost);
+void AttributePass::Tell(Waiting& waiting) {
+  const NodeId request = waiting.end.request;
+  next_.OnCost(cpu_.Divide(request, waiting.uses));
+  const auto tell = [this, request](const char* kind, uint64_t value_ns) {
+    next_.OnCost({request, kind, value_ns, value_ns, value_ns});
+  };
+  tell("strand_ns", waiting.strand_ns);
+  if (waiting.resource_wait_ns != 0) tell("resource_wait_ns", waiting.resource_wait_ns);
   next_.OnRequestEnd(waiting.end);
+  if (spare_lists_.size() < kMaxSpareLists) spare_lists_.push_back(std::move(waiting.uses));
 }
 
+bool AttributePass::IsReady(Waiting& waiting) const {
+  while (waiting.ready < waiting.uses.size() && cpu_.IsReady(waiting.uses[waiting.ready])) {
+    ++waiting.ready;
+  }
+  return waiting.ready == waiting.uses.size();
+}
+
+// In the order in which they were settled, but for those that cannot be told yet.
 void AttributePass::TellCosts(bool all) {
-  size_t over = waiting_.size() > kMaxWaitingCosts ? waiting_.size() - kMaxWaitingCosts : 0;
-  std::erase_if(waiting_, [&](const Waiting& waiting) {
-    const bool forced = all || over > 0;
-    if (over > 0) --over;
-    if (!forced && !cpu_.IsReady(waiting.uses)) return false;
-    Tell(waiting);
-    return true;
-  });
+  const size_t bound = all ? 0 : kMaxWaitingCosts;
+  for (; waiting_.size() > bound; waiting_.pop_front()) Tell(waiting_.front());
+  size_t kept = 0;
+  for (Waiting& waiting : waiting_) {
+    if (IsReady(waiting)) {
+      Tell(waiting);
+      continue;
+    }
+    Waiting& place = waiting_[kept++];
+    if (&place != &waiting) place = std::move(waiting);
+  }
+  while (waiting_.size() > kept) waiting_.pop_back();
 }
 
 void AttributePass::OnSummary(const GraphSummary& summary) {

@@ -16,12 +16,11 @@ void BindingTable::Tell(NodeId thread, const Stack& stack, uint64_t time_ns) {
 }
 
 void BindingTable::Forget(NodeId node, NodeId thread) {
-  const auto found = threads_.find(node);
-  if (found == threads_.end()) return;
-  std::vector<NodeId>& threads = found->second;
-  const auto position = std::find(threads.begin(), threads.end(), thread);
-  if (position != threads.end()) threads.erase(position);
-  if (threads.empty()) threads_.erase(found);
+  Threads* threads = threads_.Find(node);
+  if (threads == nullptr) return;
+  const NodeId* position = std::find(threads->ids.begin(), threads->ids.end(), thread);
+  if (position != threads->ids.end()) threads->ids.erase(position);
+  if (threads->ids.empty()) threads_.Erase(node);
 }
 
 // Tells the interval of one entry; the entry itself is the caller's to remove.
@@ -39,12 +38,12 @@ void BindingTable::Close(NodeId thread, const Stack& stack, size_t index, uint64
 }
 
 void BindingTable::Push(NodeId thread, const Entry& entry) {
-  Stack& stack = stacks_[thread];
+  Stack& stack = stacks_.FindOrAdd(thread);
   if (stack.entries.size() >= kMaxBindingDepth) {
     ++stack.overflow;
   } else {
     stack.entries.push_back(entry);
-    if (entry.node != 0) threads_[entry.node].push_back(thread);
+    if (entry.node != 0) threads_.FindOrAdd(entry.node).ids.push_back(thread);
   }
   Tell(thread, stack, entry.from_ns);
 }
@@ -59,10 +58,10 @@ void BindingTable::EnterUnknown(NodeId thread, uint64_t tag, uint64_t time_ns) {
 }
 
 bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns) {
-  const auto found = stacks_.find(thread);
-  if (found == stacks_.end()) return false;
+  Stack* found = stacks_.Find(thread);
+  if (found == nullptr) return false;
   if (CPROF_RULE_REMOVED(kBindingEnd)) return true;
-  Stack& stack = found->second;
+  Stack& stack = *found;
   if (stack.overflow > 0) {
     // Which of the uncounted this one closes is not kept; they nest, so it is one of them.
     --stack.overflow;
@@ -75,23 +74,23 @@ bool BindingTable::Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t tim
     stack.entries.erase(stack.entries.begin() + static_cast<ptrdiff_t>(index));
     if (node != 0) Forget(node, thread);
     Tell(thread, stack, time_ns);
-    if (stack.IsEmpty()) stacks_.erase(found);
+    if (stack.IsEmpty()) stacks_.Erase(thread);
     return true;
   }
   return false;
 }
 
 void BindingTable::CloseNode(NodeId node, uint64_t time_ns, uint64_t tag) {
-  const auto found = threads_.find(node);
-  if (found == threads_.end() || CPROF_RULE_REMOVED(kBindingEnd)) return;
-  std::vector<NodeId> threads = std::move(found->second);
-  threads_.erase(found);
+  const Threads* found = threads_.Find(node);
+  if (found == nullptr || CPROF_RULE_REMOVED(kBindingEnd)) return;
+  std::vector<NodeId> threads(found->ids.begin(), found->ids.end());
+  threads_.Erase(node);
   std::sort(threads.begin(), threads.end());
   threads.erase(std::unique(threads.begin(), threads.end()), threads.end());
   for (NodeId thread : threads) {
-    const auto at = stacks_.find(thread);
-    if (at == stacks_.end()) continue;
-    Stack& stack = at->second;
+    Stack* at = stacks_.Find(thread);
+    if (at == nullptr) continue;
+    Stack& stack = *at;
     for (size_t index = stack.entries.size(); index-- > 0;) {
       if (stack.entries[index].node != node) continue;
       Close(thread, stack, index, time_ns);
@@ -102,14 +101,14 @@ void BindingTable::CloseNode(NodeId node, uint64_t time_ns, uint64_t tag) {
       }
     }
     Tell(thread, stack, time_ns);
-    if (stack.IsEmpty()) stacks_.erase(at);
+    if (stack.IsEmpty()) stacks_.Erase(thread);
   }
 }
 
 void BindingTable::EndThread(NodeId thread, uint64_t time_ns) {
-  const auto found = stacks_.find(thread);
-  if (found == stacks_.end()) return;
-  Stack& stack = found->second;
+  Stack* found = stacks_.Find(thread);
+  if (found == nullptr) return;
+  Stack& stack = *found;
   for (size_t index = stack.entries.size(); index-- > 0;) {
     const NodeId node = stack.entries[index].node;
     Close(thread, stack, index, time_ns);
@@ -119,11 +118,11 @@ void BindingTable::EndThread(NodeId thread, uint64_t time_ns) {
   stack.overflow = 0;
   stack.lost = false;
   Tell(thread, stack, time_ns);
-  stacks_.erase(found);
+  stacks_.Erase(thread);
 }
 
 void BindingTable::Doubt(NodeId thread, uint64_t from_ns) {
-  Stack& stack = stacks_[thread];
+  Stack& stack = stacks_.FindOrAdd(thread);
   for (size_t index = stack.entries.size(); index-- > 0;) {
     Entry& entry = stack.entries[index];
     if (entry.confidence == Confidence::kUnknown) continue;
@@ -138,16 +137,15 @@ void BindingTable::Doubt(NodeId thread, uint64_t from_ns) {
 
 void BindingTable::Finish(uint64_t end_ns) {
   std::vector<NodeId> threads;
-  for (const auto& [thread, stack] : stacks_) threads.push_back(thread);
-  std::sort(threads.begin(), threads.end());
+  stacks_.ForEach([&threads](NodeId thread, const Stack&) { threads.push_back(thread); });
   for (NodeId thread : threads) EndThread(thread, end_ns);
 }
 
 NodeId BindingTable::Innermost(NodeId thread) const {
-  const auto found = stacks_.find(thread);
-  if (found == stacks_.end() || found->second.overflow > 0) return 0;
-  if (found->second.entries.empty()) return 0;
-  const Entry& top = found->second.entries.back();
+  const Stack* found = stacks_.Find(thread);
+  if (found == nullptr || found->overflow > 0) return 0;
+  if (found->entries.empty()) return 0;
+  const Entry& top = found->entries.back();
   return top.confidence == Confidence::kObserved ? top.node : 0;
 }
 

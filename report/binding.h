@@ -3,10 +3,11 @@
 #define CPROF_REPORT_BINDING_H_
 
 #include <cstdint>
-#include <unordered_map>
 #include <vector>
 
+#include "report/few.h"
 #include "report/graph.h"
+#include "report/node_map.h"
 
 namespace cprof {
 
@@ -61,6 +62,15 @@ class BindingTable {
     size_t overflow = 0;         // enters beyond kMaxBindingDepth that are still open
     bool lost = false;           // beneath the entries may lie one whose enter was lost
     bool IsEmpty() const { return entries.empty() && overflow == 0 && !lost; }
+    void Clear() {
+      entries.clear();
+      overflow = 0;
+      lost = false;
+    }
+  };
+  struct Threads {
+    Few<NodeId, 2> ids;  // one entry a binding
+    void Clear() { ids = {}; }
   };
   bool Remove(NodeId thread, NodeId node, uint64_t tag, uint64_t time_ns);
   void Push(NodeId thread, const Entry& entry);
@@ -70,9 +80,9 @@ class BindingTable {
   void Forget(NodeId node, NodeId thread);
 
   GraphSink& sink_;
-  std::unordered_map<NodeId, Stack> stacks_;                 // by thread
-  std::unordered_map<NodeId, std::vector<NodeId>> threads_;  // by node: one entry a binding
-  std::vector<OpenBinding> told_;                            // scratch
+  NodeMap<Stack> stacks_;          // by thread
+  NodeMap<Threads> threads_;       // by node that threads are bound to
+  std::vector<OpenBinding> told_;  // scratch
 };
 
 }  // namespace cprof

@@ -24,11 +24,11 @@ uint64_t SaturatingSub(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 }  // namespace
 
 void CpuCost::AddSlice(const ThreadSlice& slice) {
-  Account& account = accounts_[slice.thread];
+  Account& account = accounts_.FindOrAdd(slice.thread);
   account.covered_ns = std::max(account.covered_ns, slice.to_ns);
   const bool running = slice.state == ThreadState::kRunning;
   if (!running && slice.state != ThreadState::kUnknown) return;
-  if (account.brackets.empty()) account.brackets.emplace_back();
+  if (account.brackets.empty()) account.brackets.push_back({});
   for (auto bracket = account.brackets.rbegin(); bracket != account.brackets.rend(); ++bracket) {
     const uint64_t part_ns = Overlap(slice.from_ns, slice.to_ns, bracket->from_ns, bracket->to_ns);
     if (part_ns != 0) {
@@ -42,8 +42,8 @@ void CpuCost::AddSlice(const ThreadSlice& slice) {
 }
 
 void CpuCost::AddRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) {
-  Account& account = accounts_[thread];
-  if (account.brackets.empty()) account.brackets.emplace_back();
+  Account& account = accounts_.FindOrAdd(thread);
+  if (account.brackets.empty()) account.brackets.push_back({});
   Bracket& open = account.brackets.back();
   if (open.closed || time_ns < open.from_ns) return;
   Bracket next;
@@ -57,8 +57,7 @@ void CpuCost::AddRuntime(NodeId thread, uint64_t time_ns, uint64_t runtime_ns) {
 }
 
 void CpuCost::EndThread(NodeId thread) {
-  const auto found = accounts_.find(thread);
-  if (found != accounts_.end()) found->second.gone = true;
+  if (Account* account = accounts_.Find(thread)) account->gone = true;
 }
 
 void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
@@ -83,42 +82,39 @@ void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint
   }
 }
 
-std::vector<CpuCost::Use> CpuCost::Measure(const Ownership& graph,
-                                           const std::vector<OwnPiece>& pieces) {
-  std::vector<Use> uses;
+void CpuCost::Measure(const Ownership& graph, const std::vector<OwnPiece>& pieces,
+                      std::vector<Use>* uses) {
+  uses->clear();
   for (const OwnPiece& piece : pieces) {
     const ThreadHistory* thread = graph.FindThread(piece.thread);
     if (thread == nullptr) continue;
-    Account& account = accounts_[piece.thread];
-    if (account.brackets.empty()) account.brackets.emplace_back();
-    auto slice = std::lower_bound(
-        thread->slices.begin(), thread->slices.end(), piece.from_ns,
-        [](const ThreadSlice& entry, uint64_t time_ns) { return entry.to_ns <= time_ns; });
+    Account& account = accounts_.FindOrAdd(piece.thread);
+    if (account.brackets.empty()) account.brackets.push_back({});
+    const size_t first = thread->FindSlice(
+        [&piece](const ThreadSlice& entry) { return entry.to_ns <= piece.from_ns; });
     const bool sure = piece.certain && !piece.shared;
-    for (; slice != thread->slices.end() && slice->from_ns < piece.to_ns; ++slice) {
+    for (auto slice = thread->slices.begin() + first;
+         slice != thread->slices.end() && slice->from_ns < piece.to_ns; ++slice) {
       const bool running = slice->state == ThreadState::kRunning;
       if (!running && slice->state != ThreadState::kUnknown) continue;
-      Take(account, uses, piece.thread, std::max(slice->from_ns, piece.from_ns),
+      Take(account, *uses, piece.thread, std::max(slice->from_ns, piece.from_ns),
            std::min(slice->to_ns, piece.to_ns), sure && running,
            running && slice->from_ns >= piece.from_ns);
     }
     // The slice that is still open; see StepSlice in wall.cc.
     if (thread->covered_ns < piece.to_ns && thread->last_state == ThreadState::kRunnable) {
-      Take(account, uses, piece.thread, std::max(thread->covered_ns, piece.from_ns), piece.to_ns,
+      Take(account, *uses, piece.thread, std::max(thread->covered_ns, piece.from_ns), piece.to_ns,
            sure, thread->covered_ns >= piece.from_ns);
     }
   }
-  return uses;
 }
 
-bool CpuCost::IsReady(const std::vector<Use>& uses) const {
-  return std::all_of(uses.begin(), uses.end(), [this](const Use& use) {
-    const auto account = accounts_.find(use.thread);
-    if (account == accounts_.end() || account->second.gone) return true;
-    if (use.bracket < account->second.first) return true;
-    const Bracket& bracket = account->second.brackets[use.bracket - account->second.first];
-    return bracket.to_ns != kForever && account->second.covered_ns >= bracket.to_ns;
-  });
+bool CpuCost::IsReady(const Use& use) const {
+  const Account* account = accounts_.Find(use.thread);
+  if (account == nullptr || account->gone) return true;
+  if (use.bracket < account->first) return true;
+  const Bracket& bracket = account->brackets[use.bracket - account->first];
+  return bracket.to_ns != kForever && account->covered_ns >= bracket.to_ns;
 }
 
 void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
@@ -161,12 +157,12 @@ Cost CpuCost::Divide(NodeId request, const std::vector<Use>& uses) {
   cost.kind = "cpu_ns";
   const Bracket forgotten;
   for (const Use& use : uses) {
-    const auto found = accounts_.find(use.thread);
-    if (found == accounts_.end() || use.bracket < found->second.first) {
+    Account* account = accounts_.Find(use.thread);
+    if (account == nullptr || use.bracket < account->first) {
       Add(forgotten, use, &cost);
       continue;
     }
-    Bracket& bracket = found->second.brackets[use.bracket - found->second.first];
+    Bracket& bracket = account->brackets[use.bracket - account->first];
     --bracket.users;
     Add(bracket, use, &cost);
   }
@@ -174,8 +170,8 @@ Cost CpuCost::Divide(NodeId request, const std::vector<Use>& uses) {
 }
 
 void CpuCost::Prune(uint64_t horizon_ns) {
-  for (auto entry = accounts_.begin(); entry != accounts_.end();) {
-    Account& account = entry->second;
+  done_.clear();
+  accounts_.ForEach([this, horizon_ns](NodeId thread, Account& account) {
     while (!account.brackets.empty()) {
       const Bracket& oldest = account.brackets.front();
       const bool over = account.brackets.size() > kMaxBrackets;
@@ -185,8 +181,9 @@ void CpuCost::Prune(uint64_t horizon_ns) {
       account.brackets.pop_front();
       ++account.first;
     }
-    entry = account.gone && account.brackets.empty() ? accounts_.erase(entry) : std::next(entry);
-  }
+    if (account.gone && account.brackets.empty()) done_.push_back(thread);
+  });
+  for (NodeId thread : done_) accounts_.Erase(thread);
 }
 
 }  // namespace cprof

@@ -3,11 +3,11 @@
 #define CPROF_REPORT_CPU_COST_H_
 
 #include <cstdint>
-#include <deque>
-#include <unordered_map>
 #include <vector>
 
 #include "report/graph.h"
+#include "report/node_map.h"
+#include "report/sliding_vector.h"
 #include "report/strand.h"
 
 namespace cprof {
@@ -34,10 +34,11 @@ class CpuCost {
     uint64_t switches = 0;   // times it came onto a CPU in that
     uint64_t unsure_ns = 0;  // possibly so: shared, in doubt, or of an unknown state
   };
-  // The uses of a request that ended; everything up to its end must be final.
-  std::vector<Use> Measure(const Ownership& graph, const std::vector<OwnPiece>& pieces);
-  // Whether all brackets are closed. A thread that is gone closes its last one.
-  bool IsReady(const std::vector<Use>& uses) const;
+  // Fills *uses with those of a request that ended; everything up to its end must be final.
+  void Measure(const Ownership& graph, const std::vector<OwnPiece>& pieces, std::vector<Use>* uses);
+  // Whether its bracket is closed; from then on it stays so. A thread that is gone closes its last
+  // one.
+  bool IsReady(const Use& use) const;
   // Adds them up, open brackets by estimate, and lets go of them.
   Cost Divide(NodeId request, const std::vector<Use>& uses);
   // Drops brackets that no use and no request begun at or after horizon_ns can need.
@@ -57,16 +58,19 @@ class CpuCost {
     uint32_t users = 0;
   };
   struct Account {
-    std::deque<Bracket> brackets;
+    SlidingVector<Bracket> brackets;
     uint64_t first = 0;       // sequence number of brackets.front()
     uint64_t covered_ns = 0;  // by slices
     bool gone = false;
+
+    void Clear() { *this = Account{}; }
   };
   void Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
             uint64_t to_ns, bool sure, bool comes);
   static void Add(const Bracket& bracket, const Use& use, Cost* cost);
 
-  std::unordered_map<NodeId, Account> accounts_;
+  NodeMap<Account> accounts_;  // by thread
+  std::vector<NodeId> done_;   // scratch
 };
 
 }  // namespace cprof

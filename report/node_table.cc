@@ -101,7 +101,12 @@ void NodeTable::Add(const Node& node) {
   if (index >= kMaxPages) return;
   if (index >= pages_.size()) pages_.resize(index + 1);
   if (!pages_[index]) {
-    pages_[index] = std::make_unique<Page>();
+    if (free_pages_.empty()) {
+      pages_[index] = std::make_unique<Page>();
+    } else {
+      pages_[index] = std::move(free_pages_.back());
+      free_pages_.pop_back();
+    }
     // The page before is full now; its nodes may be dead already.
     if (index > 0 && pages_[index - 1] && pages_[index - 1]->alive == 0) QueueDead(index - 1);
   }
@@ -165,7 +170,8 @@ void NodeTable::Forget(uint64_t time_ns) {
     if (pages_[index]->last_death_ns >= time_ns && dead_pages_.size() <= kMaxDeadPages) break;
     // A page may have come to life again by an id told late.
     if (pages_[index]->alive == 0) {
-      pages_[index].reset();
+      *pages_[index] = Page{};
+      free_pages_.push_back(std::move(pages_[index]));
     } else {
       pages_[index]->queued = false;
     }

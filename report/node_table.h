@@ -3,6 +3,7 @@
 #define CPROF_REPORT_NODE_TABLE_H_
 
 #include <array>
+#include <bit>
 #include <cstdint>
 #include <deque>
 #include <memory>
@@ -41,7 +42,9 @@ struct LabelHash {
                     uint64_t{label.opcode} << 16;
     hash = (hash + label.name + (uint64_t{label.domain} << 32)) * 0x9e3779b97f4a7c15ULL;
     hash += label.id + (label.begin_seen ? 0 : 1);
-    for (const char c : label.comm) hash = hash * 131 + static_cast<uint8_t>(c);
+    const auto halves = std::bit_cast<std::array<uint64_t, 2>>(label.comm);
+    hash = (hash ^ halves[0]) * 0xbf58476d1ce4e5b9ULL;
+    hash = (hash ^ halves[1] ^ (hash >> 32)) * 0x9e3779b97f4a7c15ULL;
     return hash ^ (hash >> 32);
   }
 };
@@ -87,7 +90,8 @@ class NodeTable {
   void QueueDead(size_t index);
 
   std::vector<std::unique_ptr<Page>> pages_;
-  std::deque<size_t> dead_pages_;  // indexes, in the order in which they died out
+  std::vector<std::unique_ptr<Page>> free_pages_;  // as new
+  std::deque<size_t> dead_pages_;                  // indexes, in the order in which they died out
 };
 
 }  // namespace cprof

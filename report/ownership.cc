@@ -47,18 +47,39 @@ void Bound(std::vector<T>& list) {
   list.erase(list.begin(), list.begin() + static_cast<ptrdiff_t>(kMaxNodeHistory / 2));
 }
 
+// So many entries of a list keep their memory for the next node.
+constexpr size_t kKeptCapacity = 16;
+
+template <typename T>
+std::vector<T> Emptied(std::vector<T>& list) {
+  std::vector<T> kept;
+  if (list.capacity() <= kKeptCapacity) kept.swap(list);
+  kept.clear();
+  return kept;
+}
+
 }  // namespace
 
-NodeHistory* Ownership::Find(NodeId node) {
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() ? nullptr : &found->second;
+void NodeHistory::Clear() {
+  NodeHistory fresh;
+  fresh.owners = Emptied(owners);
+  fresh.bound = Emptied(bound);
+  fresh.in = Emptied(in);
+  *this = std::move(fresh);
+}
+
+void RequestHistory::Clear() {
+  RequestHistory fresh;
+  fresh.owned = Emptied(owned);
+  fresh.waits = Emptied(waits);
+  *this = std::move(fresh);
 }
 
 void Ownership::AddNode(const Node& node) {
   switch (node.kind) {
-    case NodeKind::kThread: threads_.try_emplace(node.id); return;
+    case NodeKind::kThread: threads_.FindOrAdd(node.id); return;
     case NodeKind::kRequest: {
-      RequestHistory& request = requests_[node.id];
+      RequestHistory& request = requests_.FindOrAdd(node.id);
       request.begin_ns = node.born_ns;
       request.begun = node.birth_seen;
       by_begin_.push_back(node.id);
@@ -73,17 +94,15 @@ void Ownership::AddNode(const Node& node) {
       break;
     default: return;
   }
-  NodeHistory& history = nodes_[node.id];
+  NodeHistory& history = nodes_.FindOrAdd(node.id);
   history.kind = node.kind;
   history.opcode = node.attributes.opcode;
   history.ring = node.attributes.ring;
   history.born_ns = node.born_ns;
   history.birth_thread = node.birth_thread;
-  if (node.birth_thread != 0) {
-    const auto thread = threads_.find(node.birth_thread);
-    if (thread != threads_.end() && node.kind != NodeKind::kIoRequest) {
-      thread->second.user_ns = std::max(thread->second.user_ns, node.born_ns);
-    }
+  if (node.birth_thread != 0 && node.kind != NodeKind::kIoRequest) {
+    ThreadHistory* thread = threads_.Find(node.birth_thread);
+    if (thread != nullptr) thread->user_ns = std::max(thread->user_ns, node.born_ns);
   }
 }
 
@@ -92,40 +111,37 @@ void Ownership::EndNode(const Node& node) {
     EndThread(node);
     return;
   }
-  NodeHistory* history = Find(node.id);
+  NodeHistory* history = nodes_.Find(node.id);
   if (history == nullptr) return;
   history->died_ns = node.died_ns;
   history->death_thread = node.death_thread;
   if (node.kind == NodeKind::kRequest) {
-    const auto request = requests_.find(node.id);
-    if (request == requests_.end() || request->second.end_ns != kForever) return;
-    request->second.ended = node.end == NodeEnd::kObserved;
+    RequestHistory* request = requests_.Find(node.id);
+    if (request == nullptr || request->end_ns != kForever) return;
+    request->ended = node.end == NodeEnd::kObserved;
     EndRequest(node.id, node.died_ns);
     return;
   }
   if (!history->owners.empty()) CloseOwners(node.id, &history->owners.back(), node.died_ns);
-  if (history->users == 0) nodes_.erase(node.id);
+  if (history->users == 0) nodes_.Erase(node.id);
 }
 
 void Ownership::ExitThread(NodeId thread, uint64_t time_ns) {
-  const auto found = threads_.find(thread);
-  if (found == threads_.end()) return;
-  found->second.died_ns = time_ns;
-  if (!found->second.inherited.requests.empty()) {
-    CloseOwners(thread, &found->second.inherited, time_ns);
-  }
+  ThreadHistory* found = threads_.Find(thread);
+  if (found == nullptr) return;
+  found->died_ns = time_ns;
+  if (!found->inherited.requests.empty()) CloseOwners(thread, &found->inherited, time_ns);
 }
 
 void Ownership::EndThread(const Node& node) {
-  const auto found = threads_.find(node.id);
-  if (found == threads_.end()) return;
-  ThreadHistory& thread = found->second;
-  thread.died_ns = node.died_ns;
-  if (!thread.inherited.requests.empty()) {
-    CloseOwners(node.id, &thread.inherited, node.died_ns);
+  ThreadHistory* thread = threads_.Find(node.id);
+  if (thread == nullptr) return;
+  thread->died_ns = node.died_ns;
+  if (!thread->inherited.requests.empty()) {
+    CloseOwners(node.id, &thread->inherited, node.died_ns);
   }
-  if (thread.stacks.empty() && thread.inherited.requests.empty()) {
-    threads_.erase(found);
+  if (thread->stacks.empty() && thread->inherited.requests.empty()) {
+    threads_.Erase(node.id);
   } else {
     dead_threads_.push_back(node.id);
   }
@@ -136,21 +152,20 @@ void Ownership::CloseOwners(NodeId node, OwnerSpan* span, uint64_t time_ns) {
   if (span->to_ns != kForever) return;
   span->to_ns = std::max(time_ns, span->from_ns);
   if (span->to_ns == span->from_ns) return;
-  Owner owner;
-  owner.node = node;
-  owner.requests = span->requests;
-  owner.from_ns = span->from_ns;
-  owner.to_ns = span->to_ns;
-  owner.source = span->source;
-  owner.confidence = span->confidence;
-  owner.rule = span->rule;
-  sink_.OnOwner(owner);
+  told_.node = node;
+  told_.requests.assign(span->requests.begin(), span->requests.end());
+  told_.from_ns = span->from_ns;
+  told_.to_ns = span->to_ns;
+  told_.source = span->source;
+  told_.confidence = span->confidence;
+  told_.rule = span->rule;
+  sink_.OnOwner(told_);
 }
 
 void Ownership::Own(NodeId request, NodeId node) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end()) return;
-  std::vector<NodeId>& owned = found->second.owned;
+  RequestHistory* owner = requests_.Find(request);
+  if (owner == nullptr) return;
+  std::vector<NodeId>& owned = owner->owned;
   // Latest first: it is nearly always the one just made.
   if (std::find(owned.rbegin(), owned.rend(), node) != owned.rend()) return;
   if (owned.size() >= kMaxNodeHistory) {
@@ -160,19 +175,19 @@ void Ownership::Own(NodeId request, NodeId node) {
     for (NodeId old : dropped) Unuse(old);
   }
   owned.push_back(node);
-  if (NodeHistory* history = Find(node)) ++history->users;
+  if (NodeHistory* history = nodes_.Find(node)) ++history->users;
 }
 
 void Ownership::Unuse(NodeId node) {
-  NodeHistory* history = Find(node);
+  NodeHistory* history = nodes_.Find(node);
   if (history == nullptr || history->users == 0) return;
   --history->users;
-  if (history->users == 0 && history->died_ns != kForever && !requests_.contains(node)) {
-    nodes_.erase(node);
+  if (history->users == 0 && history->died_ns != kForever && !requests_.Contains(node)) {
+    nodes_.Erase(node);
   }
 }
 
-void Ownership::AddOwners(NodeId node, NodeHistory& history, const std::vector<NodeId>& requests,
+void Ownership::AddOwners(NodeId node, NodeHistory& history, const OwnerIds& requests,
                           uint64_t time_ns, Source source, const char* rule) {
   if (requests.empty()) return;
   OwnerSpan next;
@@ -200,16 +215,17 @@ void Ownership::AddOwners(NodeId node, NodeHistory& history, const std::vector<N
 
 // From time_ns on the request is no owner of the node any more; others may stay.
 void Ownership::DropOwner(NodeId node, NodeId request, uint64_t time_ns) {
-  if (const auto thread = threads_.find(node); thread != threads_.end()) {
-    const std::vector<NodeId>& owners = thread->second.inherited.requests;
+  NodeHistory* history = nodes_.Find(node);
+  if (history == nullptr) {
+    ThreadHistory* thread = threads_.Find(node);
+    if (thread == nullptr) return;
+    const OwnerIds& owners = thread->inherited.requests;
     if (!std::binary_search(owners.begin(), owners.end(), request)) return;
-    CloseOwners(node, &thread->second.inherited, time_ns);
+    CloseOwners(node, &thread->inherited, time_ns);
     return;
   }
-  NodeHistory* history = Find(node);
-  if (history == nullptr || history->owners.empty()) return;
+  if (history->owners.empty() || history->owners.back().to_ns != kForever) return;
   OwnerSpan rest = history->owners.back();
-  if (rest.to_ns != kForever) return;
   const auto at = std::find(rest.requests.begin(), rest.requests.end(), request);
   if (at == rest.requests.end()) return;
   const bool over = history->complete_ns != 0 && history->complete_ns < time_ns;
@@ -220,18 +236,18 @@ void Ownership::DropOwner(NodeId node, NodeId request, uint64_t time_ns) {
 }
 
 // For edges that are told after their owner's end.
-void Ownership::DropEnded(NodeId node, const std::vector<NodeId>& requests) {
+void Ownership::DropEnded(NodeId node, const OwnerIds& requests) {
   for (NodeId request : requests) {
-    const auto found = requests_.find(request);
-    if (found == requests_.end() || found->second.end_ns == kForever) continue;
-    DropOwner(node, request, found->second.end_ns);
+    const RequestHistory* owner = requests_.Find(request);
+    if (owner == nullptr || owner->end_ns == kForever) continue;
+    DropOwner(node, request, owner->end_ns);
   }
 }
 
 void Ownership::EndRequest(NodeId request, uint64_t time_ns) {
-  RequestHistory& history = requests_.at(request);
+  RequestHistory& history = *requests_.Find(request);
   history.end_ns = std::max(time_ns, history.begin_ns);
-  if (NodeHistory* node = Find(request)) node->died_ns = history.end_ns;
+  if (NodeHistory* node = nodes_.Find(request)) node->died_ns = history.end_ns;
   --open_count_;
   ended_.push_back(request);
   for (NodeId node : history.owned) DropOwner(node, request, history.end_ns);
@@ -240,10 +256,8 @@ void Ownership::EndRequest(NodeId request, uint64_t time_ns) {
 void Ownership::AddEdge(const Edge& edge) {
   const bool application = edge.source == Source::kApplication;
   if (application && edge.src_thread != 0) {
-    const auto thread = threads_.find(edge.src_thread);
-    if (thread != threads_.end()) {
-      thread->second.user_ns = std::max(thread->second.user_ns, edge.src_time_ns);
-    }
+    ThreadHistory* thread = threads_.Find(edge.src_thread);
+    if (thread != nullptr) thread->user_ns = std::max(thread->user_ns, edge.src_time_ns);
   }
   if (requests_.empty()) return;
   if (application) {
@@ -252,7 +266,7 @@ void Ownership::AddEdge(const Edge& edge) {
   }
   switch (edge.type) {
     case EdgeType::kSubmit:
-      if (NodeHistory* io = Find(edge.dst)) OnSubmit(edge, *io);
+      if (NodeHistory* io = nodes_.Find(edge.dst)) OnSubmit(edge, *io);
       break;
     case EdgeType::kComplete:
     case EdgeType::kResume: OnComplete(edge); break;
@@ -268,9 +282,9 @@ void Ownership::AddEdge(const Edge& edge) {
 void Ownership::OnSubmit(const Edge& edge, NodeHistory& io) {
   io.submit_ns = edge.dst_time_ns;
   io.submit_thread = edge.src_thread;
-  const auto found = threads_.find(edge.src_thread);
-  if (found == threads_.end()) return;
-  ThreadHistory& thread = found->second;
+  ThreadHistory* found = threads_.Find(edge.src_thread);
+  if (found == nullptr) return;
+  ThreadHistory& thread = *found;
   const auto used = thread.rings.find(io.ring);
   ThreadHistory::RingUse use;
   if (used != thread.rings.end()) use = used->second;
@@ -295,18 +309,18 @@ void Ownership::OnSubmit(const Edge& edge, NodeHistory& io) {
 }
 
 void Ownership::OnComplete(const Edge& edge) {
-  NodeHistory* io = Find(edge.src);
+  NodeHistory* io = nodes_.Find(edge.src);
   if (io == nullptr || io->kind != NodeKind::kIoRequest) return;
   if (edge.type == EdgeType::kComplete) {
     io->complete_edge = edge.id;
     io->complete_ns = std::max(io->complete_ns, edge.dst_time_ns);
-    std::deque<Completion>& list = completions_[io->ring];
+    SlidingVector<Completion>& list = completions_[io->ring];
     list.push_back({edge.dst_time_ns, edge.src, edge.dst_thread, edge.id});
     if (list.size() > kMaxThreadHistory) list.pop_front();
     return;
   }
-  const auto thread = threads_.find(edge.dst);
-  if (thread == threads_.end() || io->owners.empty()) return;
+  ThreadHistory* thread = threads_.Find(edge.dst);
+  if (thread == nullptr || io->owners.empty()) return;
   HandOver resumed;
   resumed.time_ns = edge.dst_time_ns;
   resumed.src_time_ns = edge.src_time_ns;
@@ -315,18 +329,18 @@ void Ownership::OnComplete(const Edge& edge) {
   resumed.thread = edge.dst;
   resumed.type = edge.type;
   resumed.confidence = edge.confidence;
-  thread->second.resumed.push_back(resumed);
-  if (thread->second.resumed.size() > kMaxNodeHistory) thread->second.resumed.pop_front();
+  thread->resumed.push_back(resumed);
+  if (thread->resumed.size() > kMaxNodeHistory) thread->resumed.pop_front();
 }
 
 void Ownership::OnSpawn(const Edge& edge) {
   if (edge.rule != nullptr && std::string_view(edge.rule) == kKernelWorkerRule) return;
-  const auto child = threads_.find(edge.dst);
-  if (child == threads_.end() || edge.confidence != Confidence::kObserved) return;
-  if (!child->second.stacks.empty()) return;  // bound otherwise already
+  ThreadHistory* child = threads_.Find(edge.dst);
+  if (child == nullptr || edge.confidence != Confidence::kObserved) return;
+  if (!child->stacks.empty()) return;  // bound otherwise already
   const OwnersNow now = OwnersBefore(edge.src_thread, edge.src_time_ns);
   if (now.requests.empty()) return;
-  ThreadHistory& thread = child->second;
+  ThreadHistory& thread = *child;
   thread.inherited.from_ns = edge.dst_time_ns;
   thread.inherited.to_ns = kForever;
   thread.inherited.requests = now.requests;
@@ -340,8 +354,8 @@ void Ownership::OnSpawn(const Edge& edge) {
 }
 
 void Ownership::OnApplicationEdge(const Edge& edge) {
-  NodeHistory* src = Find(edge.src);
-  NodeHistory* dst = Find(edge.dst);
+  NodeHistory* src = nodes_.Find(edge.src);
+  NodeHistory* dst = nodes_.Find(edge.dst);
   if (edge.type == EdgeType::kAcquire || edge.type == EdgeType::kRelease) {
     // Either end may be the resource; programs write it both ways.
     if (src != nullptr && src->kind == NodeKind::kResource) {
@@ -353,7 +367,7 @@ void Ownership::OnApplicationEdge(const Edge& edge) {
   }
   if (dst == nullptr || edge.type == EdgeType::kWake) return;
   const uint64_t time_ns = dst->kind == NodeKind::kIoRequest ? edge.dst_time_ns : edge.src_time_ns;
-  const std::vector<NodeId> owners = OwnersOf(edge.src, time_ns).requests;
+  const OwnerIds owners = OwnersOf(edge.src, time_ns).requests;
   if (dst->kind == NodeKind::kIoRequest) {
     // A named owner replaces what a rule found for the same submit.
     if (!dst->named && !dst->owners.empty()) dst->owners.clear();
@@ -382,14 +396,14 @@ void Ownership::OnApplicationEdge(const Edge& edge) {
 }
 
 void Ownership::OnResourceEdge(const Edge& edge, NodeId resource, NodeId user) {
-  NodeHistory& held = nodes_.at(resource);
+  NodeHistory& held = *nodes_.Find(resource);
   const uint64_t time_ns = edge.dst_time_ns;
   if (edge.type == EdgeType::kRelease) {
     held.released_ns = time_ns;
     held.releaser = user;
     return;
   }
-  NodeHistory* waiter = Find(user);
+  NodeHistory* waiter = nodes_.Find(user);
   if (waiter == nullptr || edge.wanted_ns == 0 || edge.wanted_ns >= time_ns) return;
   ResourceWait wait;
   wait.wanted_ns = edge.wanted_ns;
@@ -399,15 +413,15 @@ void Ownership::OnResourceEdge(const Edge& edge, NodeId resource, NodeId user) {
   wait.edge = edge.id;
   // The last release before it was got satisfied it, if there was one while it was waited for.
   if (held.released_ns > edge.wanted_ns) wait.cause = held.releaser;
-  for (NodeId request : OwnersOf(user, time_ns).requests) {
-    const auto found = requests_.find(request);
-    if (found == requests_.end()) continue;
-    Bound(found->second.waits);
-    found->second.waits.push_back(wait);
+  const OwnerIds owners = OwnersOf(user, time_ns).requests;
+  for (NodeId request : owners) {
+    RequestHistory* owner = requests_.Find(request);
+    if (owner == nullptr) continue;
+    Bound(owner->waits);
+    owner->waits.push_back(wait);
   }
   // Told by a thread at work for the waiter, it waited in place; else the waiter is handed over.
   const OwnersNow now = OwnersBefore(edge.dst_thread, time_ns);
-  const std::vector<NodeId> owners = OwnersOf(user, time_ns).requests;
   if (!now.requests.empty() && now.requests == owners) return;
   HandOver hand_over;
   hand_over.time_ns = time_ns;

@@ -6,15 +6,19 @@
 #ifndef CPROF_REPORT_OWNERSHIP_H_
 #define CPROF_REPORT_OWNERSHIP_H_
 
+#include <algorithm>
 #include <cstdint>
 #include <deque>
 #include <limits>
 #include <map>
 #include <span>
-#include <unordered_map>
 #include <vector>
 
+#include "report/few.h"
 #include "report/graph.h"
+#include "report/node_map.h"
+#include "report/sliding_vector.h"
+#include "report/stack_history.h"
 
 namespace cprof {
 
@@ -30,11 +34,14 @@ inline constexpr size_t kMaxDeadThreads = 1 << 13;  // kept for requests that ar
 // no ownership.
 inline constexpr char kKernelWorkerRule[] = "io-thread";
 
+// Ascending. Work has one owner nearly always.
+using OwnerIds = Few<NodeId, 2>;
+
 // Owners of a node over [from_ns, to_ns); to_ns is kForever while it lasts.
 struct OwnerSpan {
   uint64_t from_ns = 0;
   uint64_t to_ns = kForever;
-  std::vector<NodeId> requests;  // ascending
+  OwnerIds requests;
   Source source = Source::kApplication;
   Confidence confidence = Confidence::kObserved;
   const char* rule = nullptr;
@@ -92,6 +99,9 @@ struct NodeHistory {
   uint64_t released_ns = 0;
   NodeId releaser = 0;
   uint32_t users = 0;  // requests that are not settled and list this node
+
+  // For NodeMap.
+  void Clear();
 };
 
 struct RequestHistory {
@@ -101,25 +111,16 @@ struct RequestHistory {
   bool begun = true;
   std::vector<NodeId> owned;        // tasks, io_requests, threads, children: each once
   std::vector<ResourceWait> waits;  // by got_ns
-};
 
-// The bindings of a thread from from_ns to the next point.
-struct StackPoint {
-  struct Entry {
-    NodeId node = 0;
-    Confidence confidence = Confidence::kObserved;
-    bool is_request = false;  // then it lives as long as it is bound
-  };
-  uint64_t from_ns = 0;
-  std::vector<Entry> stack;  // outermost first
+  void Clear();
 };
 
 struct ThreadHistory {
   uint64_t died_ns = kForever;
-  std::deque<StackPoint> stacks;   // by from_ns
-  std::deque<ThreadSlice> slices;  // by from_ns; only those that a request may need
-  uint64_t given_up_ns = 0;        // nothing is known of what was before
-  OwnerSpan inherited;             // by spawn; no requests: none
+  StackHistory stacks;
+  SlidingVector<ThreadSlice> slices;  // by from_ns; only those that a request may need
+  uint64_t given_up_ns = 0;           // nothing is known of what was before
+  OwnerSpan inherited;                // by spawn; no requests: none
   NodeId parent = 0;
   uint64_t spawn_ns = 0;  // on the parent
   EdgeId spawn_edge = 0;
@@ -133,7 +134,20 @@ struct ThreadHistory {
     uint64_t submit_ns = 0;
   };
   std::map<Key, RingUse> rings;
-  std::deque<HandOver> resumed;  // completions of owned requests that the kernel shows it took up
+  // Completions of owned requests that the kernel shows it took up.
+  SlidingVector<HandOver> resumed;
+  mutable size_t near_slice = 0;  // where the last search ended
+
+  // The index of the first slice that is not before what is sought; is_before(slice) holds for
+  // the first slices only.
+  template <typename IsBefore>
+  size_t FindSlice(IsBefore is_before) const {
+    near_slice = SearchNear(slices.size(), near_slice,
+                            [&](size_t index) { return is_before(slices[index]); });
+    return near_slice;
+  }
+  void Forget(uint64_t horizon_ns);
+  void Clear() { *this = ThreadHistory{}; }
 };
 
 // What a thread does for one request just before an instant, unchanged since from_ns.
@@ -147,7 +161,7 @@ struct Relation {
 
 // Owners of what a thread does just before an instant, unchanged since from_ns.
 struct OwnersNow {
-  std::vector<NodeId> requests;
+  OwnerIds requests;
   uint64_t from_ns = 0;
   bool bound = false;  // by a binding, not inherited
 };
@@ -179,7 +193,7 @@ class Ownership {
     NodeId thread = 0;
     EdgeId edge = 0;
   };
-  const std::deque<Completion>* CompletionsOf(const Key& ring) const;
+  const SlidingVector<Completion>* CompletionsOf(const Key& ring) const;
 
   // --- life of requests ---
   // Requests that ended since the last call and wait to be settled, in the order of their ends.
@@ -201,12 +215,12 @@ class Ownership {
 
  private:
   struct Owners {
-    std::vector<NodeId> requests;
+    OwnerIds requests;
     uint64_t from_ns = 0;
   };
   Owners OwnersOf(NodeId node, uint64_t time_ns) const;
-  void AddOwners(NodeId node, NodeHistory& history, const std::vector<NodeId>& requests,
-                 uint64_t time_ns, Source source, const char* rule);
+  void AddOwners(NodeId node, NodeHistory& history, const OwnerIds& requests, uint64_t time_ns,
+                 Source source, const char* rule);
   void CloseOwners(NodeId node, OwnerSpan* span, uint64_t time_ns);
   void Own(NodeId request, NodeId node);
   void EndRequest(NodeId request, uint64_t time_ns);
@@ -217,23 +231,25 @@ class Ownership {
   void OnComplete(const Edge& edge);
   void EndThread(const Node& node);
   void Unuse(NodeId node);
-  void Rebind(NodeId thread, uint64_t time_ns, std::span<const StackPoint::Entry> before,
-              std::span<const StackPoint::Entry> after);
-  Owners OwnersOf(const StackPoint::Entry& entry, uint64_t time_ns) const;
+  void Rebind(NodeId thread, uint64_t time_ns, std::span<const StackEntry> before,
+              std::span<const StackEntry> after);
+  Owners OwnersOf(const StackEntry& entry, uint64_t time_ns) const;
   void DropOwner(NodeId node, NodeId request, uint64_t time_ns);
-  void DropEnded(NodeId node, const std::vector<NodeId>& requests);
+  void DropEnded(NodeId node, const OwnerIds& requests);
   uint64_t Horizon(uint64_t final_ns);
-  NodeHistory* Find(NodeId node);
 
   GraphSink& sink_;
-  std::unordered_map<NodeId, NodeHistory> nodes_;
-  std::unordered_map<NodeId, ThreadHistory> threads_;
-  std::unordered_map<NodeId, RequestHistory> requests_;
-  std::map<Key, std::deque<Completion>> completions_;
+  NodeMap<NodeHistory> nodes_;
+  NodeMap<ThreadHistory> threads_;
+  NodeMap<RequestHistory> requests_;
+  std::map<Key, SlidingVector<Completion>> completions_;
   std::deque<NodeId> by_begin_;  // unsettled requests, and settled ones not yet dropped
   std::deque<NodeId> dead_threads_;
   std::vector<NodeId> ended_;
   size_t open_count_ = 0;
+  Owner told_;                         // scratch
+  std::vector<StackEntry> stack_;      // scratch
+  std::vector<NodeId> settled_owned_;  // scratch
 };
 
 }  // namespace cprof

@@ -6,19 +6,11 @@
 namespace cprof {
 namespace {
 
-using Entry = StackPoint::Entry;
+using Entry = StackEntry;
 
 bool Holds(std::span<const Entry> stack, NodeId node) {
   return std::any_of(stack.begin(), stack.end(),
                      [node](const Entry& entry) { return entry.node == node; });
-}
-
-// The last point that begins before time_ns; null where there is none.
-const StackPoint* PointBefore(const ThreadHistory& thread, uint64_t time_ns) {
-  const auto after =
-      std::lower_bound(thread.stacks.begin(), thread.stacks.end(), time_ns,
-                       [](const StackPoint& point, uint64_t t) { return point.from_ns < t; });
-  return after == thread.stacks.begin() ? nullptr : &*std::prev(after);
 }
 
 bool Inherits(const ThreadHistory& thread, uint64_t time_ns) {
@@ -26,7 +18,7 @@ bool Inherits(const ThreadHistory& thread, uint64_t time_ns) {
          time_ns <= thread.inherited.to_ns;
 }
 
-bool Contains(const std::vector<NodeId>& sorted, NodeId node) {
+bool Contains(const OwnerIds& sorted, NodeId node) {
   return std::binary_search(sorted.begin(), sorted.end(), node);
 }
 
@@ -36,7 +28,7 @@ void Ownership::Rebind(NodeId thread, uint64_t time_ns, std::span<const Entry> b
                        std::span<const Entry> after) {
   for (const Entry& entry : before) {
     if (entry.node == 0 || Holds(after, entry.node)) continue;
-    NodeHistory* node = Find(entry.node);
+    NodeHistory* node = nodes_.Find(entry.node);
     if (node == nullptr) continue;
     for (auto span = node->bound.rbegin(); span != node->bound.rend(); ++span) {
       if (span->thread != thread || span->to_ns != kForever) continue;
@@ -47,7 +39,7 @@ void Ownership::Rebind(NodeId thread, uint64_t time_ns, std::span<const Entry> b
   for (size_t index = 0; index < after.size(); ++index) {
     const NodeId id = after[index].node;
     if (id == 0 || Holds(before, id) || Holds(after.first(index), id)) continue;
-    NodeHistory* node = Find(id);
+    NodeHistory* node = nodes_.Find(id);
     if (node == nullptr) continue;
     if (node->bound.size() >= kMaxNodeHistory) {
       node->bound.erase(node->bound.begin(),
@@ -58,44 +50,40 @@ void Ownership::Rebind(NodeId thread, uint64_t time_ns, std::span<const Entry> b
 }
 
 void Ownership::SetStack(NodeId thread, uint64_t time_ns, std::span<const OpenBinding> stack) {
-  const auto found = threads_.find(thread);
-  if (found == threads_.end()) return;
-  ThreadHistory& history = found->second;
-  if (history.stacks.empty() && stack.empty()) return;
+  ThreadHistory* history = threads_.Find(thread);
+  if (history == nullptr) return;
+  StackHistory& stacks = history->stacks;
+  if (stacks.empty() && stack.empty()) return;
   // Doubt may reach back a little; what was told of the time since then is doubtful with it.
-  if (!history.stacks.empty()) time_ns = std::max(time_ns, history.stacks.back().from_ns);
-  std::vector<Entry> entries;
+  if (!stacks.empty()) time_ns = std::max(time_ns, stacks.back().from_ns);
+  stack_.clear();
   for (const OpenBinding& open : stack) {
-    entries.push_back({open.node, open.confidence, requests_.contains(open.node)});
+    stack_.push_back({open.node, open.confidence, requests_.Contains(open.node)});
   }
   std::span<const Entry> before;
-  if (!history.stacks.empty()) before = history.stacks.back().stack;
-  Rebind(thread, time_ns, before, entries);
+  if (!stacks.empty()) before = stacks.StackOf(stacks.back());
+  Rebind(thread, time_ns, before, stack_);
   // Bound otherwise: what came by spawn is over for good.
-  if (!stack.empty() && !history.inherited.requests.empty()) {
-    CloseOwners(thread, &history.inherited, time_ns);
+  if (!stack.empty() && !history->inherited.requests.empty()) {
+    CloseOwners(thread, &history->inherited, time_ns);
   }
-  if (!history.stacks.empty() && history.stacks.back().from_ns == time_ns) {
-    history.stacks.back().stack = std::move(entries);
-  } else {
-    history.stacks.push_back({time_ns, std::move(entries)});
-  }
-  if (history.stacks.size() > kMaxThreadHistory) {
-    history.stacks.pop_front();
-    history.given_up_ns = std::max(history.given_up_ns, history.stacks.front().from_ns);
+  stacks.Set(time_ns, stack_);
+  if (stacks.size() > kMaxThreadHistory) {
+    stacks.PopFront();
+    history->given_up_ns = std::max(history->given_up_ns, stacks.front().from_ns);
   }
 }
 
 void Ownership::AddSlice(const ThreadSlice& slice) {
-  const auto found = threads_.find(slice.thread);
-  if (found == threads_.end()) return;
-  ThreadHistory& thread = found->second;
+  ThreadHistory* found = threads_.Find(slice.thread);
+  if (found == nullptr) return;
+  ThreadHistory& thread = *found;
   thread.last_state = slice.state;
   thread.covered_ns = std::max(thread.covered_ns, slice.to_ns);
   bool needed = !thread.inherited.requests.empty() && thread.inherited.to_ns > slice.from_ns;
-  for (auto point = thread.stacks.rbegin(); point != thread.stacks.rend() && !needed; ++point) {
-    needed = !point->stack.empty();
-    if (point->from_ns < slice.from_ns) break;
+  for (size_t point = thread.stacks.size(); point-- > 0 && !needed;) {
+    needed = thread.stacks[point].count != 0;
+    if (thread.stacks[point].from_ns < slice.from_ns) break;
   }
   if (!needed) return;
   if (slice.wait == ThreadSlice::Wait::kIoUring && slice.state == ThreadState::kBlocked) {
@@ -108,33 +96,25 @@ void Ownership::AddSlice(const ThreadSlice& slice) {
   }
 }
 
-const NodeHistory* Ownership::FindNode(NodeId node) const {
-  const auto found = nodes_.find(node);
-  return found == nodes_.end() ? nullptr : &found->second;
-}
+const NodeHistory* Ownership::FindNode(NodeId node) const { return nodes_.Find(node); }
 
-const ThreadHistory* Ownership::FindThread(NodeId thread) const {
-  const auto found = threads_.find(thread);
-  return found == threads_.end() ? nullptr : &found->second;
-}
+const ThreadHistory* Ownership::FindThread(NodeId thread) const { return threads_.Find(thread); }
 
 const RequestHistory* Ownership::FindRequest(NodeId request) const {
-  const auto found = requests_.find(request);
-  return found == requests_.end() ? nullptr : &found->second;
+  return requests_.Find(request);
 }
 
-const std::deque<Ownership::Completion>* Ownership::CompletionsOf(const Key& ring) const {
+const SlidingVector<Ownership::Completion>* Ownership::CompletionsOf(const Key& ring) const {
   const auto found = completions_.find(ring);
   return found == completions_.end() ? nullptr : &found->second;
 }
 
 Ownership::Owners Ownership::OwnersOf(NodeId node, uint64_t time_ns) const {
-  if (const auto request = requests_.find(node); request != requests_.end()) {
-    const RequestHistory& history = request->second;
-    if (history.begin_ns > time_ns || time_ns > history.end_ns) return {};
-    return {{node}, history.begin_ns};
+  if (const RequestHistory* request = requests_.Find(node)) {
+    if (request->begin_ns > time_ns || time_ns > request->end_ns) return {};
+    return {{node}, request->begin_ns};
   }
-  const NodeHistory* history = FindNode(node);
+  const NodeHistory* history = nodes_.Find(node);
   if (history == nullptr) return {};
   for (auto span = history->owners.rbegin(); span != history->owners.rend(); ++span) {
     if (span->from_ns >= time_ns) continue;
@@ -154,12 +134,13 @@ bool Ownership::IsOwnedBefore(NodeId node, uint64_t time_ns, NodeId request) con
 }
 
 OwnersNow Ownership::OwnersBefore(NodeId thread, uint64_t time_ns) const {
-  const auto found = threads_.find(thread);
-  if (found == threads_.end() || time_ns <= found->second.given_up_ns) return {};
-  const ThreadHistory& history = found->second;
-  const StackPoint* point = PointBefore(history, time_ns);
+  const ThreadHistory* found = threads_.Find(thread);
+  if (found == nullptr || time_ns <= found->given_up_ns) return {};
+  const ThreadHistory& history = *found;
+  const StackHistory::Point* point = history.stacks.Before(time_ns);
   if (point != nullptr) {
-    for (auto entry = point->stack.rbegin(); entry != point->stack.rend(); ++entry) {
+    const std::span<const Entry> stack = history.stacks.StackOf(*point);
+    for (auto entry = stack.rbegin(); entry != stack.rend(); ++entry) {
       if (entry->confidence == Confidence::kUnknown) return {};
       Owners owners = OwnersOf(*entry, time_ns);
       if (owners.requests.empty()) continue;
@@ -172,17 +153,18 @@ OwnersNow Ownership::OwnersBefore(NodeId thread, uint64_t time_ns) const {
 
 Relation Ownership::RelationBefore(NodeId thread, uint64_t time_ns, NodeId request) const {
   Relation relation;
-  const auto found = threads_.find(thread);
-  if (found == threads_.end() || time_ns <= found->second.given_up_ns) {
+  const ThreadHistory* found = threads_.Find(thread);
+  if (found == nullptr || time_ns <= found->given_up_ns) {
     relation.kind = Relation::Kind::kUnknown;
     return relation;
   }
-  const ThreadHistory& history = found->second;
-  const StackPoint* point = PointBefore(history, time_ns);
+  const ThreadHistory& history = *found;
+  const StackHistory::Point* point = history.stacks.Before(time_ns);
   relation.from_ns = point == nullptr ? 0 : point->from_ns;
   if (point != nullptr) {
     bool unknown = false;
-    for (auto entry = point->stack.rbegin(); entry != point->stack.rend(); ++entry) {
+    const std::span<const Entry> stack = history.stacks.StackOf(*point);
+    for (auto entry = stack.rbegin(); entry != stack.rend(); ++entry) {
       unknown = unknown || entry->confidence == Confidence::kUnknown;
       if (entry->node == 0) continue;
       const Owners owners = OwnersOf(*entry, time_ns);
@@ -201,7 +183,7 @@ Relation Ownership::RelationBefore(NodeId thread, uint64_t time_ns, NodeId reque
       return relation;
     }
     relation.child = 0;
-    if (!point->stack.empty()) return relation;
+    if (!stack.empty()) return relation;
   }
   if (Inherits(history, time_ns) && Contains(history.inherited.requests, request)) {
     relation.kind = Relation::Kind::kOwn;
@@ -220,71 +202,72 @@ std::vector<NodeId> Ownership::TakeEnded() {
 std::vector<NodeId> Ownership::Open() const {
   std::vector<NodeId> open;
   for (NodeId request : by_begin_) {
-    const auto found = requests_.find(request);
-    if (found != requests_.end() && found->second.end_ns == kForever) open.push_back(request);
+    const RequestHistory* history = FindRequest(request);
+    if (history != nullptr && history->end_ns == kForever) open.push_back(request);
   }
   return open;
 }
 
 NodeId Ownership::OldestOpen() const {
   for (NodeId request : by_begin_) {
-    const auto found = requests_.find(request);
-    if (found != requests_.end() && found->second.end_ns == kForever) return request;
+    const RequestHistory* history = FindRequest(request);
+    if (history != nullptr && history->end_ns == kForever) return request;
   }
   return 0;
 }
 
 void Ownership::GiveUp(NodeId request, uint64_t time_ns) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end() || found->second.end_ns != kForever) return;
+  const RequestHistory* history = FindRequest(request);
+  if (history == nullptr || history->end_ns != kForever) return;
   EndRequest(request, time_ns);
 }
 
 void Ownership::Settle(NodeId request) {
-  const auto found = requests_.find(request);
-  if (found == requests_.end()) return;
-  const std::vector<NodeId> owned = std::move(found->second.owned);
-  requests_.erase(found);
-  for (NodeId node : owned) Unuse(node);
+  RequestHistory* settled = requests_.Find(request);
+  if (settled == nullptr) return;
+  settled_owned_.swap(settled->owned);
+  requests_.Erase(request);
+  for (NodeId node : settled_owned_) Unuse(node);
+  settled_owned_.clear();
   const NodeHistory* history = FindNode(request);
-  if (history != nullptr && history->users == 0) nodes_.erase(request);
+  if (history != nullptr && history->users == 0) nodes_.Erase(request);
 }
 
 uint64_t Ownership::Horizon(uint64_t final_ns) {
-  const auto settled = [this](NodeId request) { return !requests_.contains(request); };
+  const auto settled = [this](NodeId request) { return !requests_.Contains(request); };
   while (!by_begin_.empty() && settled(by_begin_.front())) by_begin_.pop_front();
   // One request that stays open must not keep the ids of all that came after it.
   if (by_begin_.size() > 2 * requests_.size() + 1024) std::erase_if(by_begin_, settled);
   if (by_begin_.empty()) return final_ns;
-  return std::min(final_ns, requests_.at(by_begin_.front()).begin_ns);
+  return std::min(final_ns, requests_.Find(by_begin_.front())->begin_ns);
+}
+
+// Drops what was over at horizon_ns.
+void ThreadHistory::Forget(uint64_t horizon_ns) {
+  while (stacks.size() > 1 && stacks[1].from_ns <= horizon_ns) stacks.PopFront();
+  if (stacks.size() == 1 && stacks.front().count == 0 && stacks.front().from_ns <= horizon_ns &&
+      inherited.requests.empty()) {
+    stacks.PopFront();
+  }
+  size_t over = 0;
+  while (over < slices.size() && slices[over].to_ns <= horizon_ns) ++over;
+  slices.pop_front(over);
+  near_slice -= std::min(near_slice, over);
+  while (!resumed.empty() && resumed.front().time_ns <= horizon_ns) resumed.pop_front();
 }
 
 uint64_t Ownership::Prune(uint64_t final_ns) {
   const uint64_t horizon_ns = Horizon(final_ns);
-  for (auto& [id, thread] : threads_) {
-    while (thread.stacks.size() > 1 && thread.stacks[1].from_ns <= horizon_ns) {
-      thread.stacks.pop_front();
-    }
-    if (thread.stacks.size() == 1 && thread.stacks.front().stack.empty() &&
-        thread.stacks.front().from_ns <= horizon_ns && thread.inherited.requests.empty()) {
-      thread.stacks.pop_front();
-    }
-    while (!thread.slices.empty() && thread.slices.front().to_ns <= horizon_ns) {
-      thread.slices.pop_front();
-    }
-    while (!thread.resumed.empty() && thread.resumed.front().time_ns <= horizon_ns) {
-      thread.resumed.pop_front();
-    }
-  }
+  threads_.ForEach([horizon_ns](NodeId, ThreadHistory& thread) { thread.Forget(horizon_ns); });
   while (!dead_threads_.empty()) {
-    const auto oldest = threads_.find(dead_threads_.front());
+    const ThreadHistory* oldest = threads_.Find(dead_threads_.front());
     const bool over = dead_threads_.size() > kMaxDeadThreads;
-    if (oldest != threads_.end() && oldest->second.died_ns > horizon_ns && !over) break;
-    if (oldest != threads_.end()) threads_.erase(oldest);
+    if (oldest != nullptr && oldest->died_ns > horizon_ns && !over) break;
+    threads_.Erase(dead_threads_.front());
     dead_threads_.pop_front();
   }
   for (auto ring = completions_.begin(); ring != completions_.end();) {
-    std::deque<Completion>& list = ring->second;
+    SlidingVector<Completion>& list = ring->second;
     while (!list.empty() && list.front().time_ns <= horizon_ns) list.pop_front();
     ring = list.empty() ? completions_.erase(ring) : std::next(ring);
   }
@@ -292,19 +275,16 @@ uint64_t Ownership::Prune(uint64_t final_ns) {
 }
 
 void Ownership::Finish(uint64_t end_ns) {
-  std::vector<NodeId> open;
-  for (const auto& [id, thread] : threads_) {
-    if (thread.inherited.to_ns == kForever && !thread.inherited.requests.empty())
-      open.push_back(id);
-  }
-  std::sort(open.begin(), open.end());
-  for (NodeId id : open) CloseOwners(id, &threads_.at(id).inherited, end_ns);
-  open.clear();
-  for (const auto& [id, node] : nodes_) {
-    if (!node.owners.empty() && node.owners.back().to_ns == kForever) open.push_back(id);
-  }
-  std::sort(open.begin(), open.end());
-  for (NodeId id : open) CloseOwners(id, &nodes_.at(id).owners.back(), end_ns);
+  threads_.ForEach([&](NodeId id, ThreadHistory& thread) {
+    if (thread.inherited.to_ns == kForever && !thread.inherited.requests.empty()) {
+      CloseOwners(id, &thread.inherited, end_ns);
+    }
+  });
+  nodes_.ForEach([&](NodeId id, NodeHistory& node) {
+    if (!node.owners.empty() && node.owners.back().to_ns == kForever) {
+      CloseOwners(id, &node.owners.back(), end_ns);
+    }
+  });
 }
 
 }  // namespace cprof

@@ -26,17 +26,44 @@ bool MayEndWait(EdgeType type) { return type != EdgeType::kSubmit && type != Edg
 
 }  // namespace
 
+void RequestLedger::Entry::Clear() {
+  // A short list of spans keeps its memory for the next request.
+  constexpr size_t kKeptSpans = 32;
+  std::vector<ExplainedSpan> spans;
+  if (record.spans.capacity() <= kKeptSpans) spans.swap(record.spans);
+  *this = Entry{};
+  spans.clear();
+  record.spans.swap(spans);
+}
+
 void RequestLedger::OnNode(const Node& node) {
   nodes_.Add(node);
   if (node.kind != NodeKind::kRequest) return;
-  auto record = std::make_unique<RequestRecord>();
-  record->node = node.id;
-  record->label = nodes_.LabelOf(node.id);
-  record->key = node.key;
-  record->generation = node.generation;
-  record->tgid = node.attributes.tgid;
-  record->begin_ns = node.born_ns;
-  live_.emplace(node.id, std::move(record));
+  RequestRecord& record = entries_.FindOrAdd(node.id).record;
+  record.node = node.id;
+  record.label = nodes_.LabelOf(node.id);
+  record.name = NameOf(node.id);
+  record.key = node.key;
+  record.generation = node.generation;
+  record.tgid = node.attributes.tgid;
+  record.begin_ns = node.born_ns;
+  ++live_count_;
+  live_.push_back({node.id, node.born_ns});
+  untold_.push_back({node.id, node.born_ns});
+  // One request that stays live must not keep what came after it.
+  const size_t bound = 2 * live_count_ + 1024;
+  if (live_.size() > bound) {
+    live_.EraseIf([this](const Begin& begin) {
+      const Entry* entry = entries_.Find(begin.node);
+      return entry == nullptr || entry->ended;
+    });
+  }
+  if (untold_.size() > bound) {
+    untold_.EraseIf([this](const Begin& begin) {
+      const Entry* entry = entries_.Find(begin.node);
+      return entry == nullptr || entry->IsTold();
+    });
+  }
 }
 
 void RequestLedger::OnEdge(const Edge& edge) {
@@ -44,7 +71,7 @@ void RequestLedger::OnEdge(const Edge& edge) {
   EdgeBrief* slot = &edges_[edge.id & (edges_.size() - 1)];
   // An edge that a live request may still need is not overwritten while there is room to grow.
   while (slot->id != 0 && slot->id != edge.id && edges_.size() < kMaxEdges &&
-         slot->time_ns >= OldestBeginNs()) {
+         slot->time_ns >= OldestUntoldNs()) {
     std::vector<EdgeBrief> larger(edges_.size() * 2);
     for (const EdgeBrief& old : edges_) {
       if (old.id != 0) larger[old.id & (larger.size() - 1)] = old;
@@ -74,20 +101,30 @@ NameIndex RequestLedger::NameOf(NodeId id) {
   return brief->name_index;
 }
 
-uint64_t RequestLedger::OldestBeginNs() const {
-  // Ids count in order of first mention, so the first is the oldest but for requests told late.
-  return live_.empty() ? ~uint64_t{0} : live_.begin()->second->begin_ns;
+uint64_t RequestLedger::OldestUntoldNs() {
+  for (; !untold_.empty(); untold_.pop_front()) {
+    const Entry* entry = entries_.Find(untold_.front().node);
+    if (entry != nullptr && !entry->IsTold()) return untold_.front().begin_ns;
+  }
+  return ~uint64_t{0};
 }
 
-uint64_t RequestLedger::OldestNeededNs() const {
-  const uint64_t live_ns = OldestBeginNs();
-  return held_back_begins_ns_.empty() ? live_ns : std::min(live_ns, *held_back_begins_ns_.begin());
+uint64_t RequestLedger::OldestNeededNs() {
+  uint64_t oldest_ns = ~uint64_t{0};
+  for (; !live_.empty(); live_.pop_front()) {
+    const Entry* entry = entries_.Find(live_.front().node);
+    if (entry == nullptr || entry->ended) continue;
+    oldest_ns = live_.front().begin_ns;
+    break;
+  }
+  return held_back_begins_ns_.empty() ? oldest_ns
+                                      : std::min(oldest_ns, *held_back_begins_ns_.begin());
 }
 
 void RequestLedger::OnState(const StateSpan& span) {
-  const auto found = live_.find(span.request);
-  if (found == live_.end() || span.to_ns <= span.from_ns) return;
-  RequestRecord& record = *found->second;
+  Entry* entry = entries_.Find(span.request);
+  if (entry == nullptr || entry->ended || span.to_ns <= span.from_ns) return;
+  RequestRecord& record = entry->record;
   record.state_ns[static_cast<size_t>(span.state)] += span.to_ns - span.from_ns;
   if (record.spans.size() >= kMaxSpans) {
     record.spans_cut = true;
@@ -124,9 +161,9 @@ void RequestLedger::OnState(const StateSpan& span) {
 
 void RequestLedger::OnCost(const Cost& cost) {
   if (std::string_view(cost.kind) != "cpu_ns") return;
-  const auto found = live_.find(cost.request);
-  if (found == live_.end()) return;
-  RequestRecord& record = *found->second;
+  Entry* entry = entries_.Find(cost.request);
+  if (entry == nullptr || entry->ended) return;
+  RequestRecord& record = entry->record;
   record.has_cpu = true;
   record.cpu_ns += cost.value;
   record.cpu_low_ns += cost.low;
@@ -134,97 +171,93 @@ void RequestLedger::OnCost(const Cost& cost) {
 }
 
 void RequestLedger::OnRequestEnd(const RequestEnd& end) {
-  const auto found = live_.find(end.request);
-  if (found == live_.end()) return;
-  auto ended = std::make_unique<Ended>();
-  ended->record = std::move(*found->second);
-  live_.erase(found);
-  RequestRecord& record = ended->record;
+  Entry* entry = entries_.Find(end.request);
+  if (entry == nullptr || entry->ended) return;
+  entry->ended = true;
+  --live_count_;
+  RequestRecord& record = entry->record;
   record.ended = end.ended;
   record.begun = end.begun;
   record.begin_ns = end.begin_ns;
   record.end_ns = std::max(end.begin_ns, end.end_ns);
-  std::stable_sort(record.spans.begin(), record.spans.end(),
-                   [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; });
+  const auto is_before = [](const auto& a, const auto& b) { return a.from_ns < b.from_ns; };
+  if (!std::is_sorted(record.spans.begin(), record.spans.end(), is_before)) {
+    std::stable_sort(record.spans.begin(), record.spans.end(), is_before);
+  }
   kept_spans_ += record.spans.size();
 
-  const NodeId id = end.request;
-  Ended* kept = ended.get();
-  ended_[id] = std::move(ended);
-  ended_order_.push_back(id);
-  AwaitHolders(kept);
-  if (kept->awaited == 0) {
-    Deliver(kept);
+  ended_order_.push_back(end.request);
+  AwaitHolders(entry);
+  if (entry->awaited == 0) {
+    Deliver(entry);
   } else {
-    held_back_begins_ns_.insert(kept->record.begin_ns);
+    held_back_begins_ns_.insert(record.begin_ns);
   }
 
-  // Those that waited for this one.
-  const auto awaiting = awaiting_.find(id);
-  if (awaiting != awaiting_.end()) {
-    const std::vector<NodeId> waiters = std::move(awaiting->second);
-    awaiting_.erase(awaiting);
-    for (const NodeId waiter : waiters) {
-      const auto entry = ended_.find(waiter);
-      if (entry == ended_.end() || entry->second->delivered) continue;
-      if (--entry->second->awaited == 0) Deliver(entry->second.get());
-    }
+  const std::vector<NodeId> waiters = std::move(entry->waiters);
+  for (const NodeId id : waiters) {
+    Entry* waiter = entries_.Find(id);
+    if (waiter == nullptr || waiter->delivered) continue;
+    if (--waiter->awaited == 0) Deliver(waiter);
   }
   Forget();
 }
 
-void RequestLedger::AwaitHolders(Ended* ended) {
-  std::vector<NodeId> holders;
+void RequestLedger::AwaitHolders(Entry* ended) {
+  holders_.clear();
   for (const ExplainedSpan& span : ended->record.spans) {
-    if (span.cause == 0 || FindTold(span.cause) != nullptr) continue;
-    if (live_.contains(span.cause)) holders.push_back(span.cause);
+    if (span.cause == 0) continue;
+    const Entry* holder = entries_.Find(span.cause);
+    if (holder != nullptr && !holder->IsTold()) holders_.push_back(span.cause);
   }
-  std::sort(holders.begin(), holders.end());
-  holders.erase(std::unique(holders.begin(), holders.end()), holders.end());
-  ended->awaited = static_cast<uint32_t>(holders.size());
-  ended->awaited_any = !holders.empty();
-  for (const NodeId holder : holders) awaiting_[holder].push_back(ended->record.node);
+  std::sort(holders_.begin(), holders_.end());
+  holders_.erase(std::unique(holders_.begin(), holders_.end()), holders_.end());
+  ended->awaited = static_cast<uint32_t>(holders_.size());
+  ended->awaited_any = !holders_.empty();
+  for (const NodeId holder : holders_) {
+    entries_.Find(holder)->waiters.push_back(ended->record.node);
+  }
 }
 
-void RequestLedger::Deliver(Ended* ended) {
+void RequestLedger::Deliver(Entry* ended) {
   ended->delivered = true;
-  const auto held_back = held_back_begins_ns_.find(ended->record.begin_ns);
-  if (ended->awaited_any && held_back != held_back_begins_ns_.end()) {
-    held_back_begins_ns_.erase(held_back);
+  if (ended->awaited_any) {
+    const auto held_back = held_back_begins_ns_.find(ended->record.begin_ns);
+    if (held_back != held_back_begins_ns_.end()) held_back_begins_ns_.erase(held_back);
   }
   consumer_(ended->record);
 }
 
 const RequestRecord* RequestLedger::FindTold(NodeId request) const {
-  const auto found = ended_.find(request);
-  if (found != ended_.end()) return &found->second->record;
-  // All spans of a request come at once; its end may follow later, when its costs are known.
-  const auto live = live_.find(request);
-  return live == live_.end() || live->second->spans.empty() ? nullptr : live->second.get();
+  const Entry* entry = entries_.Find(request);
+  return entry == nullptr || !entry->IsTold() ? nullptr : &entry->record;
 }
 
 // Drops records that no live or held back request can have waited for. The oldest go first; one
 // that is still needed keeps those behind it, up to the bound.
 void RequestLedger::Forget() {
+  uint64_t needed_ns = OldestNeededNs();
   while (!ended_order_.empty()) {
-    const auto entry = ended_.find(ended_order_.front());
-    Ended& ended = *entry->second;
+    Entry& ended = *entries_.Find(ended_order_.front());
     const bool over = kept_spans_ > kMaxKeptSpans;
-    if (!over && (!ended.delivered || ended.record.end_ns >= OldestNeededNs())) return;
-    if (!ended.delivered) Deliver(&ended);  // explained as far as it can be
+    if (!over && (!ended.delivered || ended.record.end_ns >= needed_ns)) return;
+    if (!ended.delivered) {
+      Deliver(&ended);  // explained as far as it can be
+      needed_ns = OldestNeededNs();
+    }
     kept_spans_ -= ended.record.spans.size();
-    ended_.erase(entry);
+    entries_.Erase(ended_order_.front());
     ended_order_.pop_front();
   }
 }
 
 void RequestLedger::OnFinal(uint64_t final_ns) {
-  nodes_.Forget(std::min(final_ns, OldestBeginNs()));
+  nodes_.Forget(std::min(final_ns, OldestUntoldNs()));
 }
 
 void RequestLedger::Finish() {
   for (const NodeId id : ended_order_) {
-    Ended& ended = *ended_[id];
+    Entry& ended = *entries_.Find(id);
     if (!ended.delivered) Deliver(&ended);
   }
 }

@@ -4,16 +4,15 @@
 
 #include <array>
 #include <cstdint>
-#include <deque>
 #include <functional>
-#include <map>
-#include <memory>
 #include <set>
 #include <unordered_map>
 #include <vector>
 
 #include "report/graph.h"
+#include "report/node_map.h"
 #include "report/node_table.h"
+#include "report/sliding_vector.h"
 
 namespace cprof {
 
@@ -50,6 +49,7 @@ struct ExplainedSpan {
 struct RequestRecord {
   NodeId node = 0;
   Label label;
+  NameIndex name = 0;  // that label's; 0 where there are too many names
   Key key;
   uint32_t generation = 0;
   uint32_t tgid = 0;
@@ -108,19 +108,32 @@ class RequestLedger {
     NodeId src = 0, dst = 0, dst_thread = 0;
     EdgeType type = EdgeType::kSubmit;
   };
-  struct Ended {
+  // A request from its begin until nobody can have waited for it.
+  struct Entry {
     RequestRecord record;
-    uint32_t awaited = 0;  // requests still live that it waited for
+    bool ended = false;      // OnRequestEnd came
+    bool delivered = false;  // to the consumer
     bool awaited_any = false;
-    bool delivered = false;
+    uint32_t awaited = 0;         // requests still live that it waited for
+    std::vector<NodeId> waiters;  // ended ones that wait for its end
+
+    // All spans of a request come at once; its end may follow later, when its costs are known.
+    bool IsTold() const { return ended || !record.spans.empty(); }
+    void Clear();
+  };
+  struct Begin {
+    NodeId node = 0;
+    uint64_t begin_ns = 0;
   };
 
   const EdgeBrief* FindEdge(EdgeId id) const;
   NameIndex NameOf(NodeId id);
-  uint64_t OldestBeginNs() const;
-  uint64_t OldestNeededNs() const;
-  void AwaitHolders(Ended* ended);
-  void Deliver(Ended* ended);
+  // The begin of the oldest request whose spans have not been told, which edges may still explain.
+  uint64_t OldestUntoldNs();
+  // The begin of the oldest request that may still ask for what others did.
+  uint64_t OldestNeededNs();
+  void AwaitHolders(Entry* ended);
+  void Deliver(Entry* ended);
   void Forget();
 
   Consumer consumer_;
@@ -134,12 +147,15 @@ class RequestLedger {
   std::vector<NodeName> names_{NodeName{}};  // 0: not known
   std::unordered_map<NodeName, NameIndex, NameHash> name_index_;
   std::vector<EdgeBrief> edges_;  // by id modulo its size
-  std::map<NodeId, std::unique_ptr<RequestRecord>> live_;
-  // By a live request: ended ones that wait for its end.
-  std::unordered_map<NodeId, std::vector<NodeId>> awaiting_;
-  std::unordered_map<NodeId, std::unique_ptr<Ended>> ended_;
-  std::deque<NodeId> ended_order_;
+  NodeMap<Entry> entries_;
+  // Ids count in order of first mention, so the first is the oldest but for requests told late.
+  // Both hold requests that are live or untold, and some behind them that are not any more.
+  SlidingVector<Begin> live_;
+  SlidingVector<Begin> untold_;
+  SlidingVector<NodeId> ended_order_;
   std::multiset<uint64_t> held_back_begins_ns_;
+  std::vector<NodeId> holders_;  // scratch
+  size_t live_count_ = 0;
   size_t kept_spans_ = 0;
 };
 

@@ -23,9 +23,6 @@ struct Activity {
   Strand strand;
 };
 
-// All activities within [begin, end) of an unsettled request, in no order. They may overlap.
-std::vector<Activity> CollectActivities(const Ownership& graph, NodeId request);
-
 // A thread works for the request and for no other one nested in it.
 struct OwnPiece {
   NodeId thread = 0;
@@ -35,9 +32,26 @@ struct OwnPiece {
   bool certain = true;  // false: a break left open whether it does
 };
 
-// By thread, then time; without overlap.
-std::vector<OwnPiece> CollectOwnPieces(const Ownership& graph, NodeId request,
-                                       const std::vector<Activity>& activities);
+// Answers are valid until the next one of the same kind; the lists keep their memory.
+class StrandCollector {
+ public:
+  explicit StrandCollector(const Ownership& graph) : graph_(graph) {}
+
+  // All activities within [begin, end) of an unsettled request, in no order. They may overlap.
+  const std::vector<Activity>& Activities(NodeId request);
+  // By thread, then time; without overlap.
+  const std::vector<OwnPiece>& OwnPieces(NodeId request, const std::vector<Activity>& activities);
+
+ private:
+  void Add(const RequestHistory& request, uint64_t from_ns, uint64_t to_ns, Strand strand);
+  void AddOwned(NodeId request_id, const RequestHistory& request, NodeId id);
+
+  const Ownership& graph_;
+  std::vector<Activity> activities_;
+  std::vector<OwnPiece> pieces_;
+  std::vector<Activity> threads_;  // scratch
+  std::vector<OwnPiece> found_;    // scratch
+};
 
 }  // namespace cprof
 

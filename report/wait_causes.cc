@@ -72,6 +72,23 @@ constexpr size_t kShownActivities = 3;
 // Queues behind one resource are followed this far.
 constexpr int kMaxQueue = 256;
 
+// Why a thread was not on a CPU, or what is not known, has nobody to blame.
+bool HasPeer(WallState state) {
+  return state != WallState::kRunnable && state != WallState::kUnknown;
+}
+
+// Of a wait for what others held, without the holder.
+WaitCause OpenCause(const RequestRecord& request, const ExplainedSpan& span,
+                    const RequestLedger& ledger) {
+  WaitCause cause;
+  cause.waiter = request.label;
+  cause.state = span.state;
+  if (!HasPeer(span.state)) return cause;
+  cause.peer = ledger.LabelAt(span.peer_name);
+  if (!IsHeld(span.state)) cause.holder = ledger.LabelAt(span.cause_name);
+  return cause;
+}
+
 struct WaitWalk {
   const RequestLedger& ledger;
   const VisitWaitPiece& visit;
@@ -112,14 +129,8 @@ struct WaitWalk {
 
 void ForEachWaitPiece(const RequestRecord& request, const ExplainedSpan& span,
                       const RequestLedger& ledger, const VisitWaitPiece& visit) {
-  WaitCause cause;
-  cause.waiter = request.label;
-  cause.state = span.state;
-  // Why a thread was not on a CPU, or what is not known, has nobody to blame.
-  const bool has_peer = span.state != WallState::kRunnable && span.state != WallState::kUnknown;
-  if (has_peer) cause.peer = ledger.LabelAt(span.peer_name);
+  const WaitCause cause = OpenCause(request, span, ledger);
   if (!IsHeld(span.state)) {
-    if (has_peer) cause.holder = ledger.LabelAt(span.cause_name);
     visit(cause, span.from_ns, span.to_ns);
     return;
   }
@@ -201,6 +212,48 @@ void WaitCauses::FoldedTotal::Add(const FoldedTotal& more) {
   }
 }
 
+size_t WaitCauses::PlainWaitHash::operator()(const PlainWait& wait) const noexcept {
+  const uint64_t names =
+      wait.waiter ^ uint64_t { wait.peer } << 20 ^ uint64_t { wait.holder } << 40;
+  const uint64_t hash = (names ^ static_cast<uint64_t>(wait.state) << 60) * 0x9e3779b97f4a7c15ULL;
+  return hash ^ (hash >> 32);
+}
+
+// Where waits with that cause, which is all of each, are added up. What is in a map stays in place.
+WaitCauses::PlainTotals WaitCauses::TotalsOf(const WaitCause& cause) {
+  PlainTotals totals;
+  const bool full = causes_.size() >= kMaxCauses && !causes_.contains(cause);
+  totals.total = full ? &other_ : &causes_[cause];
+  const WaitCause folded = Folded(cause);
+  const bool folded_full = folded_.size() >= kMaxCauses && !folded_.contains(folded);
+  FoldedTotal& into = folded_full ? other_folded_ : folded_[folded];
+  totals.folded = &into.total;
+  if (cause.peer.kind == NodeKind::kResource && into.resources.size() < kMaxResources) {
+    into.resources.insert(cause.peer);
+  }
+  return totals;
+}
+
+void WaitCauses::AddPlain(const RequestRecord& request, const ExplainedSpan& span,
+                          const RequestLedger& ledger) {
+  PlainWait wait{request.name, 0, 0, span.state};
+  if (HasPeer(span.state)) {
+    wait.peer = span.peer_name;
+    wait.holder = span.cause_name;
+  }
+  PlainTotals totals;
+  if (wait.waiter == 0) {
+    totals = TotalsOf(OpenCause(request, span, ledger));
+  } else if (const auto found = plain_.find(wait); found != plain_.end()) {
+    totals = found->second;
+  } else {
+    totals = TotalsOf(OpenCause(request, span, ledger));
+    if (plain_.size() < kMaxCauses) plain_.emplace(wait, totals);
+  }
+  totals.total->Add(span.duration_ns());
+  totals.folded->Add(span.duration_ns());
+}
+
 void WaitCauses::Add(const RequestRecord& request, const RequestLedger& ledger) {
   // One wait, by who held what it waited for.
   std::vector<std::pair<WaitCause, FoldedTotal>> wait;
@@ -219,6 +272,10 @@ void WaitCauses::Add(const RequestRecord& request, const RequestLedger& ledger) 
   };
   for (const ExplainedSpan& span : request.spans) {
     if (!IsWaiting(span.state)) continue;
+    if (!IsHeld(span.state)) {
+      AddPlain(request, span, ledger);
+      continue;
+    }
     wait.clear();
     ForEachWaitPiece(request, span, ledger, add);
     for (auto& [cause, folded] : wait) {

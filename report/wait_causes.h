@@ -89,6 +89,22 @@ class WaitCauses {
     void AddActivity(const Activity& more);
     void Add(const FoldedTotal& more);
   };
+  // A wait that has no holder whose doings count, by the names of what it is put under; where its
+  // time is added up. So most waits need not be compared word by word.
+  struct PlainWait {
+    NameIndex waiter = 0;
+    NameIndex peer = 0;
+    NameIndex holder = 0;
+    WallState state = WallState::kUnknown;
+    friend bool operator==(const PlainWait&, const PlainWait&) = default;
+  };
+  struct PlainWaitHash {
+    size_t operator()(const PlainWait& wait) const noexcept;
+  };
+  struct PlainTotals {
+    Total* total = nullptr;
+    Total* folded = nullptr;
+  };
   struct Row;
   using FoldedTotals = std::unordered_map<WaitCause, FoldedTotal, WaitCauseHash>;
 
@@ -98,10 +114,15 @@ class WaitCauses {
                                std::string* out);
   static Table MakeRowTable(std::vector<Row> rows, size_t limit, uint64_t wall_ns);
 
+  void AddPlain(const RequestRecord& request, const ExplainedSpan& span,
+                const RequestLedger& ledger);
+  PlainTotals TotalsOf(const WaitCause& cause);
+
   std::unordered_map<WaitCause, Total, WaitCauseHash> causes_;
   FoldedTotals folded_;
   Total other_;
   FoldedTotal other_folded_;
+  std::unordered_map<PlainWait, PlainTotals, PlainWaitHash> plain_;
 };
 
 }  // namespace cprof

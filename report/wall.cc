@@ -47,14 +47,24 @@ bool HandsCompletion(const HandOver& hand_over) {
 
 class WallWalk {
  public:
-  WallWalk(const Ownership& graph, NodeId request)
+  WallWalk(const Ownership& graph, NodeId request, const std::vector<Activity>& activities,
+           WallPartition::Lists* lists)
       : graph_(graph),
         id_(request),
         request_(*graph.FindRequest(request)),
         begin_ns_(request_.begin_ns),
-        now_ns_(request_.end_ns) {}
+        now_ns_(request_.end_ns),
+        entered_(lists->entered),
+        spans_(lists->spans),
+        unsorted_(activities),
+        activities_(lists->activities),
+        active_(lists->active) {
+    entered_.clear();
+    spans_.clear();
+    active_.clear();
+  }
 
-  std::vector<StateSpan> Run();
+  void Run();
 
  private:
   struct Label {
@@ -91,13 +101,14 @@ class WallWalk {
   const uint64_t begin_ns_;
   uint64_t now_ns_;
   Strand strand_;
-  NodeId bound_ = 0;              // by what the thread strand is bound, as last seen
-  std::vector<Strand> entered_;   // at now_ns_
-  std::vector<StateSpan> spans_;  // latest first
+  NodeId bound_ = 0;  // by what the thread strand is bound, as last seen
+  std::vector<Strand>& entered_;
+  std::vector<StateSpan>& spans_;
+  const std::vector<Activity>& unsorted_;
   bool sorted_ = false;
-  std::vector<Activity> activities_;  // by to_ns, latest first
+  std::vector<Activity>& activities_;
   size_t next_activity_ = 0;
-  std::vector<Activity> active_;  // reach to now_ns_ or beyond
+  std::vector<Activity>& active_;
 };
 
 // [from_ns, now) gets the label; now becomes from_ns.
@@ -204,10 +215,9 @@ void WallWalk::StepThread() {
 void WallWalk::StepSlice(const ThreadHistory& thread, uint64_t floor_ns) {
   Label label;
   label.node = strand_.id;
-  const auto after = std::lower_bound(
-      thread.slices.begin(), thread.slices.end(), now_ns_,
-      [](const ThreadSlice& slice, uint64_t time_ns) { return slice.from_ns < time_ns; });
-  const uint64_t known_to_ns = after == thread.slices.begin() ? 0 : std::prev(after)->to_ns;
+  const size_t after =
+      thread.FindSlice([this](const ThreadSlice& slice) { return slice.from_ns < now_ns_; });
+  const uint64_t known_to_ns = after == 0 ? 0 : thread.slices[after - 1].to_ns;
   if (known_to_ns < now_ns_) {
     // Beyond the last slice that closed only this is sure: what became runnable and closed as such
     // is running since.
@@ -220,7 +230,7 @@ void WallWalk::StepSlice(const ThreadHistory& thread, uint64_t floor_ns) {
     Emit(std::max(known_to_ns, floor_ns), label);
     return;
   }
-  const size_t index = static_cast<size_t>(std::prev(after) - thread.slices.begin());
+  const size_t index = after - 1;
   const ThreadSlice& slice = thread.slices[index];
   if (slice.doubtful) label.confidence = Confidence::kReconstructed;
   switch (slice.state) {
@@ -374,11 +384,12 @@ void WallWalk::StepChild() {
 bool WallWalk::IsBlockedAt(NodeId id, uint64_t time_ns) const {
   const ThreadHistory* thread = graph_.FindThread(id);
   if (thread == nullptr) return true;
-  const auto slice =
-      std::lower_bound(thread->slices.begin(), thread->slices.end(), time_ns,
-                       [](const ThreadSlice& entry, uint64_t t) { return entry.to_ns < t; });
-  return slice == thread->slices.end() || slice->from_ns > time_ns ||
-         slice->state == ThreadState::kBlocked || slice->state == ThreadState::kUnknown;
+  const size_t index =
+      thread->FindSlice([time_ns](const ThreadSlice& slice) { return slice.to_ns < time_ns; });
+  if (index == thread->slices.size()) return true;
+  const ThreadSlice& slice = thread->slices[index];
+  return slice.from_ns > time_ns || slice.state == ThreadState::kBlocked ||
+         slice.state == ThreadState::kUnknown;
 }
 
 // A hand-over is still waiting at now if nobody took the node up since. Who was bound to it already
@@ -510,7 +521,7 @@ void WallWalk::Follow(const HandOver& hand_over) {
 
 void WallWalk::SortActivities() {
   sorted_ = true;
-  activities_ = CollectActivities(graph_, id_);
+  activities_ = unsorted_;
   std::sort(activities_.begin(), activities_.end(), [](const Activity& a, const Activity& b) {
     if (a.to_ns != b.to_ns) return a.to_ns > b.to_ns;
     return PreferredAtGap(a, b);
@@ -543,7 +554,7 @@ void WallWalk::FallBack() {
   bound_ = id_;
 }
 
-std::vector<StateSpan> WallWalk::Run() {
+void WallWalk::Run() {
   const NodeHistory& node = *graph_.FindNode(id_);
   const uint64_t end_ns = now_ns_;
   if (now_ns_ > begin_ns_) {
@@ -564,13 +575,14 @@ std::vector<StateSpan> WallWalk::Run() {
   uint64_t total_ns = 0;
   for (const StateSpan& span : spans_) total_ns += span.to_ns - span.from_ns;
   CPROF_CHECK(total_ns == end_ns - begin_ns_);
-  return std::move(spans_);
 }
 
 }  // namespace
 
-std::vector<StateSpan> PartitionWall(const Ownership& graph, NodeId request) {
-  return WallWalk(graph, request).Run();
+const std::vector<StateSpan>& WallPartition::Of(NodeId request,
+                                                const std::vector<Activity>& activities) {
+  WallWalk(graph_, request, activities, &lists_).Run();
+  return lists_.spans;
 }
 
 }  // namespace cprof

@@ -20,6 +20,7 @@
 #include "report/adapters/app_io.h"
 #include "report/adapters/app_lives.h"
 #include "report/binding.h"
+#include "report/node_map.h"
 
 namespace cprof {
 namespace {
@@ -114,7 +115,11 @@ class AppAdapter : public JoinAdapter {
   const VerbSet binding_verbs_;
   const VerbSet begin_verbs_;
   const VerbSet end_verbs_;
-  std::map<NodeId, StreamId> streams_;           // the ring of each thread that has told something
+  struct Stream {
+    StreamId id = 0;
+    void Clear() {}
+  };
+  NodeMap<Stream> streams_;                      // the ring of each thread that has told something
   std::vector<Doubt> doubts_;                    // to come, by from_ns
   std::map<StreamId, uint64_t> doubtful_until_;  // last lost time of those that have come
   uint64_t last_ns_ = 0;
@@ -139,7 +144,7 @@ void AppAdapter::Apply(const Event& event) {
   if (event.verb == verbs::kAppRing) return;
   ThreadRecord& thread = context_.Current(event);
   const NodeId node = context_.NodeOf(thread);
-  streams_[node] = event.stream;
+  streams_.FindOrAdd(node).id = event.stream;
   io_.Follow(event.tgid);
   if (event.verb == verbs::kAppEdge) {
     EdgeBetween(thread, event);
@@ -162,7 +167,7 @@ void AppAdapter::Apply(const Event& event) {
     }
     case verbs::kAppLeave: {
       const Life* life = lives_.Find(key);
-      const bool left = life != nullptr && bindings_.Leave(node, life->node.id, event.time_ns);
+      const bool left = life != nullptr && bindings_.Leave(node, life->node, event.time_ns);
       if (!left) bindings_.LeaveUnknown(node, TagOf(key), event.time_ns);
       break;
     }
@@ -185,7 +190,7 @@ Life* AppAdapter::FindUntouched(const AppKey& key, uint64_t time_ns) {
       breaks.LostIn(key.scope.a, life->checked_ns, time_ns, begin_verbs_, signature).any;
   life->checked_ns = time_ns;
   if (!life->end_lost || !life->begin_lost) return life;
-  bindings_.LoseNode(life->node.id, TagOf(key), time_ns);
+  bindings_.LoseNode(life->node, TagOf(key), time_ns);
   lives_.End(key, time_ns, 0, NodeEnd::kSuperseded);
   return nullptr;
 }
@@ -194,12 +199,12 @@ AppAdapter::Named AppAdapter::Resolve(ThreadRecord& thread, const AppKey& key, c
   Named named;
   named.key = key;
   if (const Life* life = FindUntouched(key, event.time_ns)) {
-    named.node = life->node.id;
+    named.node = life->node;
     named.rival = life->contested ? life->rival : 0;
     return named;
   }
   if (key.kind == AppKind::kResource || MayPredate(thread)) {
-    named.node = lives_.Begin(key, event.time_ns, 0, 0, false).node.id;
+    named.node = lives_.Begin(key, event.time_ns, 0, 0, false).node;
   }
   return named;
 }
@@ -207,7 +212,7 @@ AppAdapter::Named AppAdapter::Resolve(ThreadRecord& thread, const AppKey& key, c
 void AppAdapter::EndLife(const AppKey& key, uint64_t time_ns, NodeId thread, NodeEnd end) {
   const Life* life = lives_.Find(key);
   if (life == nullptr) return;
-  bindings_.EndNode(life->node.id, time_ns);
+  bindings_.EndNode(life->node, time_ns);
   lives_.End(key, time_ns, thread, end);
 }
 
@@ -216,14 +221,14 @@ void AppAdapter::Begin(ThreadRecord& thread, const AppKey& key, const Event& eve
   NodeId rival = 0;
   if (const Life* life = lives_.Find(key)) {
     // A resource that was seen before it was begun: one life all the same.
-    if (key.kind == AppKind::kResource && !life->node.birth_seen) return;
-    const Loss loss = context_.breaks().LostIn(key.scope.a, life->node.born_ns, event.time_ns,
+    if (key.kind == AppKind::kResource && !life->birth_seen) return;
+    const Loss loss = context_.breaks().LostIn(key.scope.a, life->born_ns, event.time_ns,
                                                end_verbs_, SignatureBit(key.id.lo));
     if (!loss.any) {
       open = life->open + 1;
-      rival = life->node.id;
+      rival = life->node;
     }
-    bindings_.LoseNode(life->node.id, TagOf(key), event.time_ns);
+    bindings_.LoseNode(life->node, TagOf(key), event.time_ns);
     lives_.End(key, event.time_ns, 0, NodeEnd::kSuperseded);
   }
   Life& life = lives_.Begin(key, event.time_ns, context_.NodeOf(thread), event.name, true);
@@ -379,9 +384,9 @@ void AppAdapter::ApplyDoubts(uint64_t before_ns) {
     for (ThreadRecord* thread : context_.threads().Sorted()) {
       if (thread->node == 0 || (doubt.tgid != 0 && thread->key.tgid != doubt.tgid)) continue;
       // A thread that has told nothing yet may have lost all it told on that ring.
-      const auto stream = streams_.find(thread->node);
-      const bool own = doubt.stream == kEveryStream || stream == streams_.end() ||
-                       stream->second == doubt.stream;
+      const Stream* stream = streams_.Find(thread->node);
+      const bool own =
+          doubt.stream == kEveryStream || stream == nullptr || stream->id == doubt.stream;
       if (own) bindings_.Doubt(thread->node, doubt.from_ns);
     }
   }
@@ -402,7 +407,7 @@ bool AppAdapter::MayLoseLeave(const Event& enter) const {
 void AppAdapter::Part(ThreadRecord& thread, uint64_t time_ns) {
   if (thread.node == 0) return;
   bindings_.EndThread(thread.node, time_ns);
-  streams_.erase(thread.node);
+  streams_.Erase(thread.node);
 }
 
 void AppAdapter::OnExec(ThreadRecord& before, ThreadRecord& after, uint64_t time_ns) {

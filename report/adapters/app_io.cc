@@ -72,7 +72,7 @@ void IoReferences::NameSubmit(const IoReference& reference) {
 }
 
 void IoReferences::OnIoRequest(const IoRequestView& view) {
-  if (!followed_.contains(view.tgid)) return;
+  if (view.tgid != last_followed_ && !followed_.contains(view.tgid)) return;
   if (view.completed) {
     OnComplete(view);
   } else {
@@ -81,6 +81,7 @@ void IoReferences::OnIoRequest(const IoRequestView& view) {
 }
 
 void IoReferences::OnSubmit(const IoRequestView& view) {
+  if (pending_.empty()) return;
   const auto found = pending_.find({view.tgid, view.fd, view.user_data});
   if (found == pending_.end()) return;
   std::vector<IoReference>& names = found->second;
@@ -204,6 +205,7 @@ void IoReferences::NameResume(const IoReference& reference) {
 
 void IoReferences::EndProcess(uint32_t tgid) {
   followed_.erase(tgid);
+  last_followed_ = kNobody;
   const RingKey first{tgid, 0, 0};
   auto name = pending_.lower_bound(first);
   while (name != pending_.end() && name->first.tgid == tgid) {

@@ -38,7 +38,11 @@ class IoReferences {
   explicit IoReferences(JoinContext& context);
 
   // The process names its nodes: from here on its completions are kept until they are named.
-  void Follow(uint32_t tgid) { followed_.insert(tgid); }
+  void Follow(uint32_t tgid) {
+    if (tgid == last_followed_) return;
+    last_followed_ = tgid;
+    followed_.insert(tgid);
+  }
   // The owner of the next submit; joined or an orphan later.
   void NameSubmit(const IoReference& reference);
   // What a completion resumes; joined or an orphan at once.
@@ -49,6 +53,8 @@ class IoReferences {
   void Finish();
 
  private:
+  static constexpr uint64_t kNobody = ~uint64_t{0};  // no tgid
+
   struct RingKey {
     uint32_t tgid = 0;
     uint32_t fd = 0;
@@ -74,6 +80,7 @@ class IoReferences {
   const VerbSet completes_;
   const VerbSet edges_;
   std::unordered_set<uint32_t> followed_;
+  uint64_t last_followed_ = kNobody;
   std::map<RingKey, std::vector<IoReference>> pending_;  // submits that are named and to come
   std::map<RingKey, Untaken> untaken_;
   std::deque<RingKey> untaken_order_;

@@ -2,12 +2,14 @@
 #ifndef CPROF_REPORT_ADAPTERS_APP_LIVES_H_
 #define CPROF_REPORT_ADAPTERS_APP_LIVES_H_
 
+#include <tsl/robin_set.h>
+
 #include <cstdint>
-#include <deque>
-#include <unordered_map>
+#include <functional>
 #include <vector>
 
 #include "report/adapters/adapter.h"
+#include "report/sliding_vector.h"
 
 namespace cprof::app {
 
@@ -30,24 +32,33 @@ struct AppKeyHash {
   }
 };
 
+// What is kept of a node; with its key it makes the Node again.
 struct Life {
-  Node node;
+  NodeId node = 0;  // 0: the id is not open
+  uint32_t generation = 0;
+  uint64_t born_ns = 0;
+  NodeId birth_thread = 0;
+  StringId name = 0;
   // Begins of this id that have not ended. More than one: the id was reused while open, and until
   // all have ended no event that names it can be told apart.
   uint32_t open = 1;
-  bool contested = false;
   NodeId rival = 0;  // contested: the life that was open before
+  bool contested = false;
+  bool birth_seen = false;
   // What breaks may have lost of this id, from the birth up to checked_ns.
-  uint64_t checked_ns = 0;
   bool end_lost = false;
   bool begin_lost = false;
+  uint64_t checked_ns = 0;
 };
 
 // Tells births and ends to the graph.
 class LifeTable {
  public:
-  explicit LifeTable(JoinContext& context) : context_(context) {}
+  explicit LifeTable(JoinContext& context);
+  LifeTable(const LifeTable&) = delete;
+  LifeTable& operator=(const LifeTable&) = delete;
 
+  // Null where the id is not open. Valid until the next Begin or End.
   Life* Find(const AppKey& key);
   // A new life; there must be none under that key.
   Life& Begin(const AppKey& key, uint64_t time_ns, NodeId thread, StringId name, bool birth_seen);
@@ -59,13 +70,43 @@ class LifeTable {
   const AppKey* Excess();
 
  private:
-  uint32_t NextGeneration(const AppKey& key);
+  using SlotIndex = uint32_t;
+  // An id that is open or remembered, or both.
+  struct Slot {
+    AppKey key;
+    Life life;
+    uint32_t ended_generation = 0;  // the last that ended; 0: not remembered
+  };
+  // The index holds numbers of slots and compares by their keys, so that it stays small.
+  struct SlotHash {
+    const std::vector<Slot>* slots;
+    size_t operator()(SlotIndex slot) const { return AppKeyHash{}((*slots)[slot].key); }
+    size_t operator()(const AppKey& key) const { return AppKeyHash{}(key); }
+  };
+  struct SlotEqual {
+    using is_transparent = void;
+    const std::vector<Slot>* slots;
+    bool operator()(SlotIndex a, SlotIndex b) const { return a == b; }
+    bool operator()(const AppKey& key, SlotIndex slot) const { return key == (*slots)[slot].key; }
+    bool operator()(SlotIndex slot, const AppKey& key) const { return key == (*slots)[slot].key; }
+  };
+  struct Birth {
+    NodeId node = 0;
+    SlotIndex slot = 0;
+  };
+
+  SlotIndex SlotOf(const AppKey& key);
+  void Drop(SlotIndex slot);
+  bool IsOpen(const Birth& birth) const { return slots_[birth.slot].life.node == birth.node; }
+  static Node NodeOf(const Slot& slot);
 
   JoinContext& context_;
-  std::unordered_map<AppKey, Life, AppKeyHash> lives_;
-  std::deque<std::pair<NodeId, AppKey>> by_birth_;          // also of lives that have ended since
-  std::unordered_map<AppKey, uint32_t, AppKeyHash> ended_;  // last generation
-  std::deque<AppKey> ended_order_;
+  std::vector<Slot> slots_;
+  std::vector<SlotIndex> free_;
+  tsl::robin_set<SlotIndex, SlotHash, SlotEqual, std::allocator<SlotIndex>, true> index_;
+  SlidingVector<Birth> by_birth_;  // also of lives that have ended since
+  SlidingVector<SlotIndex> ended_order_;
+  size_t open_count_ = 0;
   uint32_t floor_ = 0;  // highest generation that was forgotten
 };
 

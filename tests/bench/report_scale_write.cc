@@ -26,6 +26,8 @@ constexpr uint32_t kTgid = 100;
 constexpr uint32_t kWorkers = 3;
 constexpr uint32_t kCpus = 1 + kWorkers;
 constexpr size_t kChunkEvents = 16384;
+// The recorder writes a mark after so many events, or so much time; see record/write_queue.cc.
+constexpr size_t kMarkEvents = 1 << 17;
 constexpr uint64_t kMarkNs = 500'000'000;
 constexpr uint64_t kStartNs = 1'000'000'000;
 constexpr uint64_t kThreadStartNs = 900'000'000;
@@ -90,14 +92,16 @@ class Recording {
     event.sequence = lane.sequence++;
     const Role role = FindVerb(event.verb)->role;
     if (role == Role::kHandOut || role == Role::kTakeUp) ++half_edges_;
+    ++since_mark_;
     lane.events.push_back(event);
     if (lane.events.size() >= kChunkEvents) Flush(stream);
   }
 
   // Nothing older than now_ns follows on any stream.
   void Reach(uint64_t now_ns) {
-    if (now_ns < next_mark_ns_) return;
+    if (since_mark_ < kMarkEvents && now_ns < next_mark_ns_) return;
     next_mark_ns_ = now_ns + kMarkNs;
+    since_mark_ = 0;
     Check(writer_->WriteMark(Counters(now_ns)));
   }
 
@@ -128,6 +132,7 @@ class Recording {
   std::unique_ptr<Writer> writer_;
   std::vector<Lane> lanes_;
   uint64_t half_edges_ = 0;
+  size_t since_mark_ = 0;
   uint64_t next_mark_ns_ = kStartNs + kMarkNs;
 };
 
