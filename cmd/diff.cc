@@ -51,8 +51,12 @@ int Run(const Words& words) {
 
 std::function<int()> SetupDiff(CLI::App& app) {
   const auto words = std::make_shared<Words>();
-  app.add_option("A", words->a, "recording of before, '-' for standard input")->required();
-  app.add_option("B", words->b, "recording of after, '-' for standard input")->required();
+  app.add_option("A", words->a, "recording of before, '-' for standard input")
+      ->type_name(kTypeFile)
+      ->required();
+  app.add_option("B", words->b, "recording of after, '-' for standard input")
+      ->type_name(kTypeFile)
+      ->required();
   app.add_option("--format", words->format, "text or json")
       ->check(CLI::IsMember({"text", "json"}))
       ->capture_default_str();

@@ -118,13 +118,15 @@ std::function<int()> SetupFlame(CLI::App& app) {
   const auto words = std::make_shared<Words>();
   CLI::Option* input =
       app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+          ->type_name(kTypeFile)
           ->capture_default_str();
   app.add_option("--diff", words->diff, "two recordings to compare, of before and of after")
-      ->type_name("A B")
+      ->type_name(kTypeFile)
       ->expected(2)
       ->excludes(input);
   app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
   app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("--by", words->by, "what the first frames are: request, thread or io_request")
       ->check(CLI::IsMember({"request", "thread", "io_request"}))

@@ -69,8 +69,10 @@ int Run(const Words& words) {
 std::function<int()> SetupGraph(CLI::App& app) {
   const auto words = std::make_shared<Words>();
   app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("--format", words->format, "ndjson or dot")
       ->check(CLI::IsMember({"ndjson", "dot"}))

@@ -124,8 +124,10 @@ std::function<int()> SetupInject(CLI::App& app) {
   const auto words = std::make_shared<Words>();
   app.add_option("-i,--input", words->input,
                  "recording to read, binary or text; '-': standard input")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("-o,--output", words->output, "recording to write, '-' for standard output")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("--drop", words->drop, "share of the records to lose, as in 1%")
       ->check(IsNotEmpty);
@@ -139,6 +141,7 @@ std::function<int()> SetupInject(CLI::App& app) {
       ->check(CLI::Range(1U, 1'000'000'000U))
       ->capture_default_str();
   app.add_option("-e,--event", words->adapters, "only records of these adapters")
+      ->type_name(kTypeAdapters)
       ->delimiter(',')
       ->check(IsNotEmpty);
   app.add_option("--plane", words->plane, "only records of this plane: edge or context")

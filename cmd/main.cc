@@ -32,6 +32,8 @@ constexpr Subcommand kSubcommands[] = {
 #ifdef CPROF_HAS_DIFF
     {"diff", "what changed between two recordings, and why", SetupDiff},
 #endif
+    {"help", "the manual page of a command", SetupHelp},
+    {"completion", "print what a shell needs to complete cprof", SetupCompletion},
 };
 
 // Names a word that stands where none may.

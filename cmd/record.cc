@@ -190,11 +190,11 @@ std::function<int()> SetupRecord(CLI::App& app) {
                            const char* value) {
     app.add_option(name, *out, help)->type_name(value)->take_all()->allow_extra_args(false);
   };
-  list("-p,--pid", &words->pids, "processes to record, with all their threads", "PID[,PID]");
-  list("-t,--tid", &words->tids, "threads to record", "TID[,TID]");
+  list("-p,--pid", &words->pids, "processes to record, with all their threads", kTypePids);
+  list("-t,--tid", &words->tids, "threads to record", kTypeTids);
   app.add_flag("-a,--all-cpus", words->system_wide, "record the whole system");
   app.add_option("-o,--output", words->output, "file to write (default cprof.data; -: a pipe)")
-      ->type_name("FILE");
+      ->type_name(kTypeFile);
   app.add_option("--duration", words->duration, "stop after this time: 10, 500ms, 2m")
       ->type_name("TIME");
   app.add_option("-F,--freq", words->frequency, "stack samples per second (default 99; 0: none)")
@@ -203,10 +203,10 @@ std::function<int()> SetupRecord(CLI::App& app) {
                "stacks with samples (the default)");
   app.add_option("-m,--mmap-pages", words->pages, "size of the rings per CPU: pages, or 16M")
       ->type_name("PAGES");
-  list("-C,--cpu", &words->cpus, "record on these CPUs only", "CPU[,CPU-CPU]");
+  list("-C,--cpu", &words->cpus, "record on these CPUs only", kTypeCpus);
   app.add_option("-D,--delay", words->delay, "begin after this time (ms, or 2s)")
       ->type_name("TIME");
-  list("-e,--event", &words->adapters, "adapters to use, see --list-adapters", "ADAPTER[,ADAPTER]");
+  list("-e,--event", &words->adapters, "adapters to use, see --list-adapters", kTypeAdapters);
   app.add_flag("--list-adapters", words->list_adapters, "list the adapters and exit");
   app.add_option("--max-size", words->max_size, "stop when the file has this size: 64K, 10M, 2G")
       ->type_name("SIZE");
@@ -215,7 +215,7 @@ std::function<int()> SetupRecord(CLI::App& app) {
   app.add_flag("-q,--quiet", words->quiet, "no progress, no summary");
   app.add_flag("-v,--verbose", words->verbosity, "say what was armed");
   app.add_option("command", words->command, "a command to record, behind --")
-      ->type_name("-- COMMAND");
+      ->type_name(kTypeCommand);
   return [words] { return Record(*words); };
 }
 

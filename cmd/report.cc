@@ -69,6 +69,7 @@ int Run(const Words& words) {
 std::function<int()> SetupReport(CLI::App& app) {
   const auto words = std::make_shared<Words>();
   app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_option("--by", words->by, "what the rows are: request, thread or io_request")
       ->check(CLI::IsMember({"request", "thread", "io_request"}))

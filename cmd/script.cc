@@ -116,6 +116,7 @@ std::function<int()> SetupScript(CLI::App& app) {
   const auto words = std::make_shared<Words>();
   app.add_option("-i,--input", words->input,
                  "recording to read, binary or text; '-': standard input")
+      ->type_name(kTypeFile)
       ->capture_default_str();
   app.add_flag("--header", words->header, "print the header line only");
   return [words] { return Run(words->input, words->header); };

@@ -20,6 +20,14 @@ struct Subcommand {
   std::function<int()> (*setup)(CLI::App& app);
 };
 
+// What stands for a value in --help; completions know these (see completion.h).
+inline constexpr const char* kTypeFile = "FILE";
+inline constexpr const char* kTypeAdapters = "ADAPTER[,ADAPTER]";
+inline constexpr const char* kTypePids = "PID[,PID]";
+inline constexpr const char* kTypeTids = "TID[,TID]";
+inline constexpr const char* kTypeCpus = "CPU[,CPU-CPU]";
+inline constexpr const char* kTypeCommand = "-- COMMAND";
+
 // A check for options whose empty value would mean that they are not there.
 inline std::string IsNotEmpty(const std::string& value) {
   return value.empty() ? "needs a value" : "";
@@ -32,6 +40,9 @@ std::function<int()> SetupScript(CLI::App& app);
 std::function<int()> SetupInject(CLI::App& app);
 std::function<int()> SetupFlame(CLI::App& app);
 std::function<int()> SetupDiff(CLI::App& app);
+// These two look at all commands set up before them.
+std::function<int()> SetupHelp(CLI::App& app);
+std::function<int()> SetupCompletion(CLI::App& app);
 
 }  // namespace cprof
 

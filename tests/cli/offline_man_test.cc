@@ -2,6 +2,7 @@
 #include <gtest/gtest.h>
 #include <unistd.h>
 
+#include <algorithm>
 #include <cstdlib>
 #include <filesystem>
 #include <fstream>
@@ -80,6 +81,16 @@ TEST(OfflineMan, EveryCommandHasExamples) {
     EXPECT_FALSE(ManExamples(std::string("cprof-") + command + ".1").empty()) << command;
   }
   EXPECT_FALSE(ManExamples("cprof.1").empty());
+}
+
+TEST(OfflineMan, EveryCommandTellsItsExitCodes) {
+  for (const std::string& page : ManPages()) {
+    if (!page.ends_with(".1")) continue;
+    const std::vector<std::string> lines = ManSection(page, "EXIT STATUS");
+    for (const char* code : {"*0*", "*1*", "*2*"}) {
+      EXPECT_TRUE(std::find(lines.begin(), lines.end(), code) != lines.end()) << page << code;
+    }
+  }
 }
 
 TEST(OfflineMan, ExamplesUseOnlyOptionsOfTheirPage) {

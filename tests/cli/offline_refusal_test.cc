@@ -118,7 +118,7 @@ TEST_P(OfflineRefusal, StrayWord) {
 }
 
 TEST_P(OfflineRefusal, OptionWithoutItsValue) {
-  ExpectRefused(Run({"-i"}), 2, "--input: 1 required TEXT missing",
+  ExpectRefused(Run({"-i"}), 2, "--input: 1 required FILE missing",
                 "see 'cprof " + command_ + " --help'");
 }
 
