@@ -167,10 +167,13 @@ TEST_F(OfflineInstall, ShellsOfferWhatCanBeRecorded) {
 }
 
 TEST_F(OfflineInstall, ShellsOfferTheOptionsOfHelp) {
+  // A build without the recorder answers "record --help" too: it says why it cannot record.
+  const std::string commands = Run({"cprof", "--help"}).out;
   size_t compared = 0;
   for (const char* command : {"record", "report", "graph", "script", "inject", "flame", "diff"}) {
+    if (commands.find("  " + std::string(command) + " ") == std::string::npos) continue;
     const Outcome help = Run({"cprof", command, "--help"});
-    if (help.exit_code != 0) continue;
+    EXPECT_EQ(help.exit_code, 0) << command;
     std::set<std::string> options;
     for (const std::string& option : HelpOptions(help.out)) {
       if (option.starts_with("--")) options.insert(option);
