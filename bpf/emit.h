@@ -144,10 +144,27 @@ static __always_inline u64 object_key(const void *object)
 	return object ? mix_key(distance_of(object)) : 0;
 }
 
-/* The same for an address that the verifier takes for a number: what hooks call void *. */
+/*
+ * The same number, to the verifier too. Newer kernels (seen on 6.18) follow a void * of the kernel as a pointer
+ * to memory whatever is computed from it, and refuse to combine two such; halves they let go.
+ */
+static __always_inline u64 number_of(u64 address)
+{
+	u64 shifted = address;
+	u32 low = (u32)address;
+	u32 high;
+
+	asm volatile("%0 >>= 32" : "+r"(shifted));
+	high = (u32)shifted;
+	asm volatile("%0 = %0" : "+w"(low));
+	asm volatile("%0 = %0" : "+w"(high));
+	return (u64)high << 32 | low;
+}
+
+/* The same for an address without a type, what hooks call void *: a number, or nearly so. */
 static __always_inline u64 address_key(u64 address)
 {
-	return address ? mix_key(address - control.self_address) : 0;
+	return address ? mix_key(number_of(address) - control.self_address) : 0;
 }
 
 static __always_inline u32 read_percpu_u32(u64 base, u32 offset)
