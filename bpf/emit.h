@@ -145,8 +145,9 @@ static __always_inline u64 object_key(const void *object)
 }
 
 /*
- * The same number, to the verifier too. Newer kernels (seen on 6.18) follow a void * of the kernel as a pointer
- * to memory whatever is computed from it, and refuse to combine two such; halves they let go.
+ * The same number, to the verifier too. Newer kernels (seen on 6.18) follow a void * of the kernel
+ * as a pointer to memory whatever is computed from it, and refuse to combine two such; halves they
+ * let go.
  */
 static __always_inline u64 number_of(u64 address)
 {
