@@ -136,14 +136,12 @@ std::span<const uint8_t> Compressor::Compress(std::span<const uint8_t> raw, Code
 }
 
 struct Decompressor::State {
-  ZSTD_DCtx* context = ZSTD_createDCtx();
+  ZSTD_DCtx* context = nullptr;  // made for the first chunk that is compressed
   std::vector<uint8_t> buffer;
   ~State() { ZSTD_freeDCtx(context); }
 };
 
-Decompressor::Decompressor() : state_(std::make_unique<State>()) {
-  CPROF_CHECK(state_->context != nullptr);
-}
+Decompressor::Decompressor() : state_(std::make_unique<State>()) {}
 Decompressor::~Decompressor() = default;
 
 std::optional<std::span<const uint8_t>> Decompressor::Decompress(const ChunkHeader& header,
@@ -158,6 +156,8 @@ std::optional<std::span<const uint8_t>> Decompressor::Decompress(const ChunkHead
     return std::nullopt;
   }
   state_->buffer.resize(std::max<size_t>(state_->buffer.size(), header.raw_size));
+  if (state_->context == nullptr) state_->context = ZSTD_createDCtx();
+  CPROF_CHECK(state_->context != nullptr);
   const size_t size = ZSTD_decompressDCtx(state_->context, state_->buffer.data(), header.raw_size,
                                           stored.data(), stored.size());
   if (ZSTD_isError(size) || size != header.raw_size) return std::nullopt;

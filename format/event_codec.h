@@ -4,6 +4,7 @@
 
 #include <array>
 #include <cstdint>
+#include <deque>
 #include <span>
 #include <string_view>
 #include <vector>
@@ -113,7 +114,7 @@ class EventDecoder {
   std::vector<StringId> strings_;
   std::array<ColumnValues, 6> common_;
   std::array<Group, 256> groups_;
-  std::vector<ColumnValues> columns_;
+  std::deque<ColumnValues> columns_;  // never move, since feeds point into them
   size_t columns_used_ = 0;
   size_t rows_left_ = 0;
 };

@@ -103,13 +103,14 @@ bool EventDecoder::ReadGroup(Cursor& in) {
     const uint64_t id = in.Varint();
     const bool ours = id > 0 && id < kColumnIdCount;
     if (ours && group.feeds[id].at != &kZero) return false;
+    if (columns_used_ == columns_.size()) columns_.emplace_back();
     ColumnValues& column = columns_[columns_used_];
     bool known = true;
     DecodeColumn(in, group.left, column, known);
     // A column that we do not know may be passed over; one that we know must be readable.
     if (!in.ok() || (ours && !known)) return false;
     if (!ours) continue;
-    if (++columns_used_ == columns_.size()) return false;
+    ++columns_used_;
     if (!Adopt(static_cast<size_t>(id), column, group.left, group)) return false;
   }
   return true;
@@ -167,8 +168,6 @@ std::span<const Event> EventDecoder::Decode(Cursor& in, StreamId id, size_t coun
     group = {};
     group.feeds.fill({&kZero, 0});
   }
-  // Feeds point into the columns, so these never move: one for each verb and id, and a spare.
-  columns_.resize(256 * kColumnIdCount + 1);
   columns_used_ = 0;
   rows_left_ = count;
   if (events_.size() < count) events_.resize(count);

@@ -37,7 +37,9 @@ class Window {
   }
 
  private:
-  static constexpr size_t kReadBytes = 256 * 1024;
+  // What is read at once; it doubles from the first to the second.
+  static constexpr size_t kFirstReadBytes = 4 * 1024;
+  static constexpr size_t kMaxReadBytes = 256 * 1024;
 
   void Fill(size_t size) {
     if (begin_ > 0) {
@@ -45,8 +47,10 @@ class Window {
       end_ -= begin_;
       begin_ = 0;
     }
-    const size_t room = std::max(size, kReadBytes);
-    if (buffer_.size() < room) buffer_.resize(room);
+    // Grows with what has come, whatever size a chunk claims to have.
+    const size_t room =
+        std::clamp(2 * buffer_.size(), kFirstReadBytes, std::max(size, kMaxReadBytes));
+    if (was_filled_ && room > buffer_.size()) buffer_.resize(room);
     auto result = source_.Read(std::span(buffer_).subspan(end_));
     if (!result) failure_ = result.error();
     if (!result || *result == 0) {
@@ -54,6 +58,7 @@ class Window {
       return;
     }
     end_ += *result;
+    was_filled_ = end_ == buffer_.size();
   }
 
   ByteSource& source_;
@@ -61,6 +66,7 @@ class Window {
   size_t begin_ = 0;
   size_t end_ = 0;
   uint64_t offset_ = 0;
+  bool was_filled_ = true;  // the last read brought all that there was room for
   bool ended_ = false;
   Result<void> failure_;
 };

@@ -31,7 +31,8 @@ void Histogram::Merge(const Histogram& other) {
   }
   SpillExact();
   for (const uint64_t value : other.exact_) AddToBuckets(value, 1);
-  for (size_t octave = 0; octave < octaves_.size(); ++octave) {
+  octaves_.resize(std::max(octaves_.size(), other.octaves_.size()));
+  for (size_t octave = 0; octave < other.octaves_.size(); ++octave) {
     const std::vector<uint64_t>& theirs = other.octaves_[octave];
     if (theirs.empty()) continue;
     octaves_[octave].resize(kSubCount);
@@ -50,6 +51,7 @@ void Histogram::AddToBuckets(uint64_t value, uint64_t times) {
   const int width = static_cast<int>(std::bit_width(value));
   const size_t octave = width <= kSubBits ? 0 : static_cast<size_t>(width - kSubBits);
   const uint64_t bucket = octave == 0 ? value : (value >> (octave - 1)) - kSubCount;
+  if (octave >= octaves_.size()) octaves_.resize(octave + 1);
   if (octaves_[octave].empty()) octaves_[octave].resize(kSubCount);
   octaves_[octave][bucket] += times;
 }

@@ -2,7 +2,6 @@
 #ifndef CPROF_REPORT_HISTOGRAM_H_
 #define CPROF_REPORT_HISTOGRAM_H_
 
-#include <array>
 #include <cstddef>
 #include <cstdint>
 #include <vector>
@@ -36,8 +35,8 @@ class Histogram {
   uint64_t sum_ = 0;
   uint64_t max_ = 0;
   std::vector<uint64_t> exact_;
-  // By octave, allocated on first use; empty vectors cost nothing.
-  std::array<std::vector<uint64_t>, 64> octaves_;
+  // By octave, up to the largest in use; the unused below it are empty.
+  std::vector<std::vector<uint64_t>> octaves_;
   bool spilled_ = false;
 };
 

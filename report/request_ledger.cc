@@ -68,6 +68,7 @@ void RequestLedger::OnNode(const Node& node) {
 
 void RequestLedger::OnEdge(const Edge& edge) {
   if (!MayEndWait(edge.type)) return;
+  if (edges_.empty()) edges_.resize(kFirstEdges);
   EdgeBrief* slot = &edges_[edge.id & (edges_.size() - 1)];
   // An edge that a live request may still need is not overwritten while there is room to grow.
   while (slot->id != 0 && slot->id != edge.id && edges_.size() < kMaxEdges &&
@@ -83,8 +84,9 @@ void RequestLedger::OnEdge(const Edge& edge) {
 }
 
 const RequestLedger::EdgeBrief* RequestLedger::FindEdge(EdgeId id) const {
+  if (id == 0 || edges_.empty()) return nullptr;
   const EdgeBrief& slot = edges_[id & (edges_.size() - 1)];
-  return id != 0 && slot.id == id ? &slot : nullptr;
+  return slot.id == id ? &slot : nullptr;
 }
 
 NameIndex RequestLedger::NameOf(NodeId id) {

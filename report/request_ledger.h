@@ -73,13 +73,14 @@ class RequestLedger {
   static constexpr size_t kMaxSpans = 1 << 16;      // kept of one request
   static constexpr size_t kMaxKeptSpans = 1 << 18;  // kept of all ended ones, 20 MB
   static constexpr size_t kMaxNames = 1 << 18;      // told apart; further ones are not known
+  static constexpr size_t kFirstEdges = 1 << 12;    // room for them once there is one
   static constexpr size_t kMaxEdges = 1 << 20;      // remembered, 48 MB
 
   // Called once for each request, when every request that it waited for has ended too (or nothing
   // more will come). Not in the order of their ends, but in one that is a function of the file.
   using Consumer = std::function<void(const RequestRecord&)>;
 
-  explicit RequestLedger(Consumer consumer) : consumer_(std::move(consumer)), edges_(1 << 12) {}
+  explicit RequestLedger(Consumer consumer) : consumer_(std::move(consumer)) {}
 
   void OnNode(const Node& node);
   void OnNodeEnd(const Node& node) { nodes_.End(node); }
@@ -146,7 +147,7 @@ class RequestLedger {
   NodeTable nodes_;
   std::vector<NodeName> names_{NodeName{}};  // 0: not known
   std::unordered_map<NodeName, NameIndex, NameHash> name_index_;
-  std::vector<EdgeBrief> edges_;  // by id modulo its size
+  std::vector<EdgeBrief> edges_;  // by id modulo its size, a power of two; or none
   NodeMap<Entry> entries_;
   // Ids count in order of first mention, so the first is the oldest but for requests told late.
   // Both hold requests that are live or untold, and some behind them that are not any more.

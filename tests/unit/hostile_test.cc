@@ -141,6 +141,26 @@ TEST(Hostile, CountsBeyondTheLimitAreNoHeader) {
   EXPECT_LT(outcome.peak_bytes, kMostBytes);
 }
 
+// Memory follows what has come of a file, not what a header says will come.
+TEST(Hostile, ClaimedSizeOfAChunkTakesNoMemory) {
+  ChunkHeader header = HeaderOf(ChunkType::kEvents, 1);
+  header.session = 1;
+  header.stored_size = header.raw_size = kMaxChunkBytes;
+  const auto preamble = EncodePreamble();
+  const auto encoded = EncodeChunkHeader(header);
+  std::string bytes(preamble.begin(), preamble.end());
+  bytes.append(encoded.begin(), encoded.end());
+  const auto source = MakeStringSource(bytes);
+  StringTable strings;
+  Counter counter;
+  const size_t before = live_bytes;
+  peak_bytes = before;
+  const auto summary = ReadRecording(*source, strings, counter);
+  ASSERT_TRUE(summary);
+  EXPECT_EQ(testing::LossOf(*summary, "torn_tail").records, 1U);
+  EXPECT_LT(peak_bytes - before, 64U << 10);
+}
+
 TEST(Hostile, TablesThatClaimTooMuchAreRefused) {
   for (const uint64_t count : {uint64_t{5}, uint64_t{1} << 20, ~uint64_t{0}}) {
     ExpectDamaged(ReadEvents(9, [count](Builder& out) { Numbers(out, {0, 0, 0, 0, count}); }), 9);
