@@ -27,13 +27,14 @@ void Append(std::span<const uint8_t> bytes, std::string* out) {
 
 }  // namespace
 
-// Input: chunk type, number of records (2 bytes), payload.
+// Input: chunk type, number of records (in ones, in sixteens), payload. Of more records, each of
+// which may take no bytes, a second would see few.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size < 3) return 0;
   const std::span<const uint8_t> payload(data + 3, size - 3);
   cprof::ChunkHeader header;
   header.type = data[0] % 16;
-  header.records = static_cast<uint32_t>(data[1] | data[2] << 8);
+  header.records = static_cast<uint32_t>(data[1] + 16 * data[2]);
   header.stream = 0;
   header.session = 1;
   header.stored_size = header.raw_size = static_cast<uint32_t>(payload.size());

@@ -32,8 +32,11 @@ struct EveryOutput {
   std::string text;  // of all renderers, one behind the other
 };
 
-inline EveryOutput RenderEverything(std::string bytes) {
+// One renderer of those that `one` chooses; of 0 each, which takes many times as long.
+inline EveryOutput RenderEverything(std::string bytes, size_t one = 0) {
   EveryOutput result;
+  size_t turn = 0;
+  const auto chosen = [&] { return one == 0 || one == ++turn; };
   const auto to_text = MakeStringSink(&result.text);
   // Each renderer writes into its own output, so that streaming ones do not mix.
   std::vector<std::unique_ptr<TextOutput>> outs;
@@ -45,6 +48,7 @@ inline EveryOutput RenderEverything(std::string bytes) {
   SummaryFanOut all;
   std::vector<std::unique_ptr<ReportRenderer>> reports;
   const auto report = [&](ReportBy by, ReportFormat format, const char* request) {
+    if (!chosen()) return;
     ReportOptions options;
     options.by = by;
     options.format = format;
@@ -58,14 +62,14 @@ inline EveryOutput RenderEverything(std::string bytes) {
   report(ReportBy::kIoRequest, ReportFormat::kJson, "");
   report(ReportBy::kRequest, ReportFormat::kText, "slowest");
   std::vector<std::unique_ptr<GraphRenderer>> graphs;
-  graphs.push_back(MakeGraphJsonRenderer(strings, out()));
-  graphs.push_back(MakeGraphDotRenderer(std::nullopt, strings, out()));
-  graphs.push_back(MakeGraphDotRenderer(Key{0, 2}, strings, out()));
+  if (chosen()) graphs.push_back(MakeGraphJsonRenderer(strings, out()));
+  if (chosen()) graphs.push_back(MakeGraphDotRenderer(std::nullopt, strings, out()));
+  if (chosen()) graphs.push_back(MakeGraphDotRenderer(Key{0, 2}, strings, out()));
   for (const auto& graph : graphs) all.Add(graph.get());
   std::vector<std::unique_ptr<FlameFolder>> flames;
   for (const FlameBy by : {FlameBy::kRequest, FlameBy::kThread, FlameBy::kIoRequest}) {
     for (const FlameWeight weight : {FlameWeight::kCpu, FlameWeight::kWall, FlameWeight::kCount}) {
-      if (!IsFlameFold({by, weight})) continue;
+      if (!IsFlameFold({by, weight}) || !chosen()) continue;
       flames.push_back(MakeFlameFolder({by, weight}, strings));
       all.Add(flames.back().get());
     }
