@@ -1,11 +1,12 @@
 #!/usr/bin/env python3
 """Prints what recording adds to a workload, beside what perf record adds.
 
-    overhead.py nop|futex [--build DIR] [--rounds N] [--ops N] [--recorder drain|cprof]
+    overhead.py nop|futex|fio|redis [--build DIR] [--rounds N] [--ops N] [--recorder drain|cprof]
 
 Rounds are interleaved (nothing, cprof, perf, nothing, ...) and medians taken, since a virtual
 machine's speed drifts by more than the difference. The workload runs on CPU 0, recorders on CPU 1.
-Run as root, on a machine with nothing else to do.
+Run as root, on a machine with nothing else to do. --recorder drain measures the kernel side alone:
+what it captures is thrown away.
 """
 
 import argparse
@@ -18,82 +19,146 @@ import sys
 import tempfile
 import time
 
+import processes
+import results
+import workloads
+
+# Operations a round, the adapter that sees what perf sees, whether the whole system is recorded.
 WORKLOADS = {
-    # name: (program, operations a round, adapter, whether cprof records the whole system)
-    "nop": ("nop_loop", 400000, "io_uring", False),
-    "futex": ("futex_ping_pong", 100000, "sched", True),
+    "nop": (400000, "io_uring", False),
+    "futex": (100000, "sched", True),
+    "fio": (200000, "io_uring", False),
+    "redis": (100000, "sched", True),
 }
-PERF = {
-    "nop": ["record", "-m", "2048", "-e",
-            "io_uring:io_uring_submit_req,io_uring:io_uring_complete"],
-    "futex": ["sched", "record", "-m", "2048"],
-}
+PERF_IO_URING = ["record", "-m", "2048", "-e",
+                 "io_uring:io_uring_submit_req,io_uring:io_uring_complete"]
+PERF = {"nop": PERF_IO_URING, "futex": ["sched", "record", "-m", "2048"], "fio": PERF_IO_URING,
+        "redis": ["sched", "record", "-m", "2048"]}
 
 
-class Workload:
-    def __init__(self, program):
-        self.process = subprocess.Popen(["taskset", "-c", "0", program], stdin=subprocess.PIPE,
-                                        stdout=subprocess.PIPE, text=True)
-        self.run(1000)
-
-    def run(self, operations):
-        self.process.stdin.write(f"{operations}\n")
-        self.process.stdin.flush()
-        return [float(word) for word in self.process.stdout.readline().split()]
-
-    def close(self):
-        self.process.kill()
-        self.process.wait()
+def open_workload(name, build, folder):
+    if name == "fio":
+        return workloads.Fio(folder)
+    if name == "redis":
+        return workloads.Redis(folder)
+    return workloads.Loop(build, {"nop": "nop_loop", "futex": "futex_ping_pong"}[name])
 
 
-def run_drain(arguments, name, workload, operations, build):
-    _, _, adapter, system_wide = WORKLOADS[name]
-    command = ["taskset", "-c", "1", f"{build}/tests/bench/capture_drain", adapter]
-    if not system_wide:
-        command.append(str(workload.process.pid))
-    recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-    if recorder.stdout.readline().strip() != "ready":
-        sys.exit("capture_drain does not start")
-    times = workload.run(operations)
-    output, _ = recorder.communicate("")
-    attempted, kept, lost = [int(word) for word in re.findall(r"\d+", output)]
-    return times, lost / max(1, attempted), 0.0
+class Round:
+    """One run of the workload under each recorder in turn."""
 
+    def __init__(self, name, build, folder, operations, settle_s):
+        self.name, self.build, self.operations = name, build, operations
+        self.settle_s = settle_s
+        self.path = f"{folder}/recording"
+        self.workload = open_workload(name, build, folder)
+        _, self.adapter, self.system_wide = WORKLOADS[name]
 
-def run_cprof(arguments, name, workload, operations, build):
-    _, _, adapter, system_wide = WORKLOADS[name]
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if arguments.shm else None) as folder:
-        path = f"{folder}/cprof.data"
-        target = ["-a"] if system_wide else ["-p", str(workload.process.pid)]
-        recorder = subprocess.Popen(
-            ["taskset", "-c", "1", f"{build}/cmd/cprof", "record", "-F", "0", "-e", adapter,
-             "-o", path] + target, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-        time.sleep(arguments.settle)
-        times = workload.run(operations)
-        recorder.send_signal(signal.SIGINT)
-        output, _ = recorder.communicate()
-        lost = re.search(r"(\d+) (?:events )?lost", output)
-        return times, int(lost.group(1)) / operations if lost else 0.0, os.path.getsize(path)
+    def nothing(self):
+        return self._row(self.workload.run(self.operations), 0, 0, 0)
 
+    def cprof(self):
+        command = [f"{self.build}/cmd/cprof", "record", "-F", "0", "-e", self.adapter, "-o",
+                   self.path]
+        times, output = self._record(command, ["-a"])
+        kept = re.search(r"\((\d+) events\)", output)
+        lost = re.search(r"Lost (?:at least )?(\d+) events", output)
+        if not kept:
+            sys.exit("bench: cprof record failed: " + output)
+        lost = int(lost.group(1)) if lost else 0
+        return self._row(times, int(kept.group(1)), lost, os.path.getsize(self.path))
 
-def run_perf(arguments, name, workload, operations, build):
-    with tempfile.TemporaryDirectory(dir="/dev/shm" if arguments.shm else None) as folder:
-        path = f"{folder}/perf.data"
-        command = ["taskset", "-c", "1", "perf"] + PERF[name] + ["-o", path]
-        if name == "nop":
-            command += ["-p", str(workload.process.pid)]
-        recorder = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.STDOUT,
+    def perf(self):
+        # perf sched record is system-wide already.
+        times, output = self._record(["perf", *PERF[self.name], "-o", self.path], [])
+        if not os.path.exists(self.path):
+            sys.exit("bench: perf record failed: " + output)
+        kept, lost = processes.perf_counts(self.path)
+        return self._row(times, kept, lost, os.path.getsize(self.path))
+
+    def drain(self):
+        command = processes.pinned(workloads.OTHER_CPU,
+                                   [f"{self.build}/tests/bench/capture_drain", self.adapter])
+        if not self.system_wide:
+            command.append(str(self.workload.pid))
+        recorder = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE,
                                     text=True)
-        time.sleep(arguments.settle)
-        times = workload.run(operations)
+        if recorder.stdout.readline().strip() != "ready":
+            sys.exit("bench: capture_drain does not start")
+        times = self.workload.run(self.operations)
+        output, _ = recorder.communicate("")
+        _, kept, lost = [int(word) for word in re.findall(r"\d+", output)]
+        return self._row(times, kept, lost, 0)
+
+    def _record(self, command, system_wide):
+        """Times and what the recorder said; it runs around the workload, or beside it."""
+        if os.path.exists(self.path):
+            os.unlink(self.path)
+        command = processes.pinned(workloads.OTHER_CPU, command)
+        if self.workload.pid is None:
+            times = self.workload.run(self.operations, lambda words: [*command, "--", *words])
+            return times, self.workload.output
+        target = system_wide if self.system_wide else ["-p", str(self.workload.pid)]
+        recorder = subprocess.Popen(command + target, stdout=subprocess.PIPE,
+                                    stderr=subprocess.STDOUT, text=True)
+        time.sleep(self.settle_s)
+        times = self.workload.run(self.operations)
         recorder.send_signal(signal.SIGINT)
-        output, _ = recorder.communicate()
-        lost = re.search(r"LOST (\d+) events", output)
-        return times, int(lost.group(1)) / operations if lost else 0.0, os.path.getsize(path)
+        return times, recorder.communicate()[0]
+
+    def _row(self, times, events, lost, size):
+        return {"cpu_ns": times[0], "wall_ns": times[1], "events": events, "lost": lost,
+                "bytes": size}
+
+
+def summarise(rows, operations):
+    """Medians of the rounds of each recorder, and what they are beside those of nothing."""
+    def median(label, field):
+        return statistics.median(row[field] for row in rows[label])
+
+    out = {}
+    for label in rows:
+        events = median(label, "events")
+        cost = {"cpu_ns": median(label, "cpu_ns"), "wall_ns": median(label, "wall_ns"),
+                "events": events, "bytes": median(label, "bytes"),
+                "bytes_per_event": median(label, "bytes") / events if events else 0,
+                "lost": sum(row["lost"] for row in rows[label]),
+                "events_of_all": sum(row["events"] for row in rows[label])}
+        for clock in ("cpu", "wall"):
+            base = median("nothing", f"{clock}_ns")
+            added = cost[f"{clock}_ns"] - base
+            cost[f"slow_down_{clock}"] = cost[f"{clock}_ns"] / base if base else 0
+            cost[f"added_{clock}_ns"] = added
+            # Of the events that were made, kept or lost: both cost.
+            made = events + median(label, "lost")
+            cost[f"added_{clock}_ns_per_event"] = added * operations / made if made else 0
+        out[label] = cost
+    for label, cost in out.items():
+        for clock in ("cpu", "wall"):
+            beside = out.get("perf", {}).get(f"added_{clock}_ns")
+            cost[f"of_perf_{clock}"] = cost[f"added_{clock}_ns"] / beside if beside else 0
+    return out
+
+
+def measure(name, build, rounds, operations=0, ours="cprof", settle_s=0.6, memory=False):
+    """Interleaved rounds of one workload: their rows, and the summary of each recorder."""
+    operations = operations or WORKLOADS[name][0]
+    rows = {label: [] for label in ("nothing", ours, "perf")}
+    with tempfile.TemporaryDirectory(dir="/dev/shm" if memory else None) as folder:
+        turn = Round(name, build, folder, operations, settle_s)
+        try:
+            for _ in range(rounds):
+                for label, done in rows.items():
+                    done.append(getattr(turn, label)())
+        finally:
+            turn.workload.close()
+    return {"operations": operations, "rounds": rounds, "rows": rows,
+            "summary": summarise(rows, operations)}
 
 
 def main():
-    parser = argparse.ArgumentParser(description=__doc__)
+    parser = argparse.ArgumentParser(description=__doc__,
+                                     formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("workload", choices=WORKLOADS)
     parser.add_argument("--build", default="build/dev")
     parser.add_argument("--rounds", type=int, default=15)
@@ -102,35 +167,12 @@ def main():
     parser.add_argument("--settle", type=float, default=0.6,
                         help="seconds from starting a recorder to its being attached")
     parser.add_argument("--shm", action="store_true", help="write recordings to memory")
-    arguments = parser.parse_args()
-    program, operations, _, _ = WORKLOADS[arguments.workload]
-    operations = arguments.ops or operations
-    workload = Workload(f"{arguments.build}/tests/bench/{program}")
-    ours = run_drain if arguments.recorder == "drain" else run_cprof
-    rows = {"nothing": [], "cprof": [], "perf": []}
-    for _ in range(arguments.rounds):
-        rows["nothing"].append((workload.run(operations), 0.0, 0))
-        rows["cprof"].append(ours(arguments, arguments.workload, workload, operations,
-                                  arguments.build))
-        rows["perf"].append(run_perf(arguments, arguments.workload, workload, operations,
-                                     arguments.build))
-    workload.close()
-
-    base = {clock: statistics.median(row[0][clock] for row in rows["nothing"]) for clock in (0, 1)}
-    print(f"{arguments.workload}: {arguments.rounds} rounds of {operations} operations, "
-          f"medians in ns per operation")
-    print(f"{'recorder':10} {'cpu':>9} {'added':>9} {'wall':>9} {'added':>9} {'lost':>8} "
-          f"{'bytes/op':>9}")
-    added = {}
-    for label, results in rows.items():
-        cpu = statistics.median(row[0][0] for row in results)
-        wall = statistics.median(row[0][1] for row in results)
-        added[label] = (cpu - base[0], wall - base[1])
-        print(f"{label:10} {cpu:9.1f} {cpu - base[0]:9.1f} {wall:9.1f} {wall - base[1]:9.1f} "
-              f"{max(row[1] for row in results):8.2%} "
-              f"{statistics.median(row[2] for row in results) / operations:9.2f}")
-    print(f"cprof adds {added['cprof'][0] / added['perf'][0]:.3f} of what perf adds in CPU time, "
-          f"{added['cprof'][1] / added['perf'][1]:.3f} in wall time")
+    options = parser.parse_args()
+    if options.workload == "fio" and options.recorder == "drain":
+        parser.error("fio is a process of each round: --recorder cprof")
+    measured = measure(options.workload, options.build, options.rounds, options.ops,
+                       options.recorder, options.settle, options.shm)
+    print(results.overhead_table({options.workload: measured}))
 
 
 if __name__ == "__main__":

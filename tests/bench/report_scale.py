@@ -1,53 +1,83 @@
 #!/usr/bin/env python3
-# What reading costs by the length of the recording: CPU time and peak memory of report, flame, graph.
-"""usage: report_scale.py BUILD_DIR [MILLIONS ...]   (5 10 20 million half-edges if not told)
+"""Prints what reading costs by the length of the recording: CPU time, peak memory.
+
+    report_scale.py BUILD [MILLIONS ...]   (5 10 20 50 million half-edges if not told)
 
 Recordings are made up by report_scale_write and removed again. CPU time is user plus system, so
-other work on the machine disturbs it little; the rate is half-edges a second of that time.
+other work on the machine disturbs it little; the rate is half-edges a second of that time. Beside
+them perf script, which must read its recording too before anybody can join anything: on what perf
+recorded of the io_uring loop and of the futex ping-pong. Run that part as root.
 """
 import os
 import sys
 import tempfile
 
+import overhead
+import processes
+import results
+
+# Half-edges are read twice where two recordings are compared.
 COMMANDS = {
-    "report --by request": ["report", "--by", "request"],
-    "report --by thread": ["report", "--by", "thread"],
-    "flame": ["flame", "-o", os.devnull],
-    "graph": ["graph"],
+    "report --by request": (1, ["report", "--by", "request", "-i"]),
+    "report --by thread": (1, ["report", "--by", "thread", "-i"]),
+    "flame": (1, ["flame", "-o", os.devnull, "-i"]),
+    "graph": (1, ["graph", "-i"]),
+    "diff": (2, ["diff"]),
 }
+MAIN = ("report --by request", "flame", "diff")
+WORKLOADS = ("server", "nop")
+MILLIONS = (5, 10, 20, 50)
 
 
-def run(arguments):
-    """Runs it with its output thrown away; returns CPU seconds and peak KiB of that process."""
-    child = os.fork()
-    if child == 0:
-        null = os.open(os.devnull, os.O_WRONLY)
-        os.dup2(null, 1)
-        os.execv(arguments[0], arguments)
-    _, status, usage = os.wait4(child, 0)
-    if os.waitstatus_to_exitcode(status) != 0:
-        sys.exit("report_scale: failed: " + " ".join(arguments))
-    return usage.ru_utime + usage.ru_stime, usage.ru_maxrss
+def read_own(build, workload, million, commands):
+    """One row for each command that reads a recording of so many half-edges."""
+    rows = []
+    with tempfile.NamedTemporaryFile(suffix=".data") as file:
+        processes.run([f"{build}/tests/bench/report_scale_write", workload, str(int(million * 1e6)),
+                       file.name])
+        for name in commands:
+            # Only requests can be compared, and the loop has none.
+            if name == "diff" and workload == "nop":
+                continue
+            times, words = COMMANDS[name]
+            seconds, peak_kib = processes.run(
+                [f"{build}/cmd/cprof", *words, *[file.name] * times])
+            rows.append({"workload": workload, "command": name, "million": times * million,
+                         "file_bytes": times * os.path.getsize(file.name), "cpu_s": seconds,
+                         "million_per_s": times * million / seconds,
+                         "peak_bytes": peak_kib * 1024})
+    return rows
+
+
+def read_perf(build, name, operations):
+    """perf script on what perf records of a workload, as a row of the same kind."""
+    with tempfile.TemporaryDirectory() as folder:
+        turn = overhead.Round(name, build, folder, operations, 0.6)
+        try:
+            events = turn.perf()["events"]
+        finally:
+            turn.workload.close()
+        seconds, peak_kib = processes.run(["perf", "script", "-i", turn.path])
+        return {"workload": name, "command": "perf script", "million": events / 1e6,
+                "file_bytes": os.path.getsize(turn.path), "cpu_s": seconds,
+                "million_per_s": events / 1e6 / seconds, "peak_bytes": peak_kib * 1024}
+
+
+def measure(build, millions, commands=MAIN, perf_operations=(1000000, 250000)):
+    """All rows: ours by length, then those of perf script."""
+    rows = [row for workload in WORKLOADS for million in millions
+            for row in read_own(build, workload, million, commands)]
+    if perf_operations:
+        rows += [read_perf(build, name, operations)
+                 for name, operations in zip(("nop", "futex"), perf_operations)]
+    return rows
 
 
 def main():
     if len(sys.argv) < 2:
         sys.exit(__doc__)
-    build = sys.argv[1]
-    millions = [float(word) for word in sys.argv[2:]] or [5, 10, 20]
-    cprof = os.path.join(build, "cmd", "cprof")
-    write = os.path.join(build, "tests", "bench", "report_scale_write")
-    print(f"{'workload':9} {'million':>7} {'file MB':>8}  {'command':20} {'CPU s':>7} "
-          f"{'M half-edges/s':>14} {'RSS MiB':>8}")
-    for workload in ("server", "nop"):
-        for count in millions:
-            with tempfile.NamedTemporaryFile(suffix=".data") as file:
-                run([write, workload, str(int(count * 1e6)), file.name])
-                size = os.path.getsize(file.name) / 1e6
-                for name, words in COMMANDS.items():
-                    seconds, peak = run([cprof, *words, "-i", file.name])
-                    print(f"{workload:9} {count:7g} {size:8.1f}  {name:20} {seconds:7.2f} "
-                          f"{count / seconds:14.2f} {peak / 1024:8.1f}", flush=True)
+    millions = [float(word) for word in sys.argv[2:]] or MILLIONS
+    print(results.scale_table(measure(sys.argv[1], millions, COMMANDS)))
 
 
 if __name__ == "__main__":
