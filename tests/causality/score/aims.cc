@@ -17,6 +17,7 @@ constexpr double kSlack = 1e-9;     // of shares that went through text
 
 std::string NameOf(const TableRow& row) {
   std::string name = row.mechanism + " " + row.fault;
+  if (row.tool.ends_with("_beside")) name += " beside other tools";
   return row.loss.empty() ? name : name + " " + row.loss;
 }
 
@@ -263,7 +264,7 @@ std::vector<Aim> JudgeAims(const std::vector<TableRow>& rows, const std::string&
                            bool is_quick) {
   Rows lossless, lossy, adapted, adapted_lossy;
   for (const TableRow& row : rows) {
-    if (row.tool != tool) continue;
+    if (row.tool != tool && row.tool != tool + "_beside") continue;
     const bool is_lossy = row.loss_share && *row.loss_share <= kMostLoss + kSlack;
     if (row.loss.empty()) lossless.push_back(&row);
     if (is_lossy) lossy.push_back(&row);

@@ -127,7 +127,7 @@ void SortRows(std::vector<TableRow>* rows) {
   // cprof first among the tools, and no loss before loss.
   const auto key = [](const TableRow& row) {
     return std::tuple(row.mechanism, row.fault, !row.loss.empty(), row.loss_share.value_or(1),
-                      row.loss, row.tool != "cprof", row.tool);
+                      row.loss, !row.tool.starts_with("cprof"), row.tool);
   };
   std::stable_sort(rows->begin(), rows->end(), [&key](const TableRow& left, const TableRow& right) {
     return key(left) < key(right);

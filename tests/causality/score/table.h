@@ -51,6 +51,7 @@ struct Aim {
 };
 std::string_view OutcomeName(Aim::Outcome outcome);
 
+// TOOL_beside is the tool in one run with all others; it counts as well.
 // is_quick: a hundredth of the edges is enough. Of mechanisms without an adapter only what is false
 // counts. For real losses and for more than 10 % nothing is aimed at.
 std::vector<Aim> JudgeAims(const std::vector<TableRow>& rows, const std::string& tool,

@@ -16,6 +16,10 @@ using Json = nlohmann::ordered_json;
 constexpr const char* kOrdinaryTools[] = {"perf_cpu", "perf_cpu_affine", "off_cpu",
                                           "off_cpu_affine"};
 
+// Closer than this is as right; what is off by all of it says nothing.
+constexpr double kAsRight = 0.001;
+constexpr double kUseless = 0.5;
+
 std::string PercentCell(const std::optional<double>& share) {
   if (!share) return "-";
   return std::isinf(*share) ? "inf" : fmt::format("{:.4g} %", 100 * *share);
@@ -54,7 +58,7 @@ std::string RowText(const TableRow& row) {
     wrong += edges.wrong;
     judged += edges.right + edges.wrong + edges.duplicate;
   }
-  const bool lacks_adapter = row.tool == "cprof" && !row.has_adapter;
+  const bool lacks_adapter = row.tool.starts_with("cprof") && !row.has_adapter;
   const auto bytes = row.overhead.find("bytes");
   const auto edges = row.overhead.find("edges");
   const bool has_bytes =
@@ -117,6 +121,20 @@ std::string RowsText(const std::vector<TableRow>& rows) {
   return text;
 }
 
+// The row of cprof that another tool's is held against: that of the same run, else that of the same
+// workload.
+const TableRow* SameOfCprof(const std::vector<TableRow>& rows, const TableRow& row) {
+  const TableRow* same = nullptr;
+  for (const TableRow& other : rows) {
+    if (other.mechanism != row.mechanism || other.fault != row.fault || other.loss != row.loss) {
+      continue;
+    }
+    if (other.tool == "cprof_beside") return &other;
+    if (other.tool == "cprof") same = &other;
+  }
+  return same;
+}
+
 // Rows in which a profile by thread is as right as cprof on all that both can say.
 std::string OrdinaryText(const std::vector<TableRow>& rows) {
   std::string text;
@@ -125,23 +143,22 @@ std::string OrdinaryText(const std::vector<TableRow>& rows) {
         std::end(kOrdinaryTools)) {
       continue;
     }
-    const auto same = std::find_if(rows.begin(), rows.end(), [&row](const TableRow& other) {
-      return other.tool == "cprof" && other.mechanism == row.mechanism &&
-             other.fault == row.fault && other.loss == row.loss;
-    });
-    if (same == rows.end()) continue;
-    std::string as_right;
-    bool is_worse = false;
+    const TableRow* same = SameOfCprof(rows, row);
+    if (same == nullptr) continue;
+    std::string told;
+    bool is_worse = false, is_better = false;
     for (const char* score : {"wrong_owner", "wall_error_median", "cpu_error_median"}) {
       const auto mine = row.Of(score), its = same->Of(score);
       if (!mine || !its) continue;
-      is_worse |= *mine > *its + 0.001;
-      as_right += fmt::format("{}{} {} (cprof {})", as_right.empty() ? "" : ", ", score,
-                              PercentCell(mine), PercentCell(its));
+      is_worse |= *mine > *its + kAsRight || *mine > kUseless;
+      is_better |= *mine < *its - kAsRight;
+      told += fmt::format("{}{} {} (cprof {})", told.empty() ? "" : ", ", score, PercentCell(mine),
+                          PercentCell(its));
     }
-    if (is_worse || as_right.empty()) continue;
-    text += fmt::format("- {} {}{}: `{}` is as right: {}\n", row.mechanism, row.fault,
-                        row.loss.empty() ? "" : " " + row.loss, row.tool, as_right);
+    if (is_worse || told.empty()) continue;
+    text += fmt::format("- {} {}{}: `{}` is {}: {}\n", row.mechanism, row.fault,
+                        row.loss.empty() ? "" : " " + row.loss, row.tool,
+                        is_better ? "more right" : "as right", told);
   }
   return text.empty() ? "- nowhere in this run\n" : text;
 }
@@ -195,7 +212,11 @@ Result<std::string> TableAsMarkdown(const std::vector<TableRow>& rows, const std
       "where it has an adapter; what is\nfalse counts everywhere.\n\n";
   out += AimsText(aims);
   out += "\n## Scores\n\nHow to read them: see README.md beside this file.\n" + RowsText(rows);
-  out += "\n## Where an ordinary profile does as well\n\n" + OrdinaryText(rows);
+  out +=
+      "\n## Where an ordinary profile does as well or better\n\nShares that are wrong: less is "
+      "better. "
+      "An ordinary profile needs less for it, as the last table tells.\n\n" +
+      OrdinaryText(rows);
   if (text.overhead.empty()) return out;
   const auto overhead = OverheadText(text.overhead);
   if (!overhead) return overhead.error();

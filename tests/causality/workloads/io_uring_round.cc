@@ -148,7 +148,7 @@ void Rounds::RunTwoRequests() {
 // Operations of two requests in one enter once more, but the program names the owner of each: by
 // user_data, of which no two in flight are equal here, and which the next section reuses.
 void Rounds::RunNamed() {
-  next_named_user_data_ = 0;
+  if (!options_.unique_user_data) next_named_user_data_ = 0;
   uint64_t requests[2];
   for (uint64_t& request : requests) {
     request = BeginRequest();
@@ -282,7 +282,7 @@ void Rounds::PrepareSpecial(Operation operation, uint64_t owner) {
     PrepareNop(static_cast<int32_t>(kFirstNopResult + next_number_), owner, 0);
     has_special_ = false;
   } else {
-    const uint64_t user_data = Draw(kUserDataCount);
+    const uint64_t user_data = DrawUserData();
     for (uint32_t i = 0; i < options_.multishot_count; ++i) {
       io_uring_sqe* sqe = ring_.Next();
       io_uring_prep_poll_multishot(sqe, pipes_[kPipeCount - 1 - i][0], POLLIN);
@@ -329,9 +329,13 @@ io_uring_sqe* Rounds::PreparePipeRead(int pipe, uint32_t length, int32_t result,
   return sqe;
 }
 
+uint64_t Rounds::DrawUserData() {
+  return options_.unique_user_data ? next_user_data_++ : Draw(kUserDataCount);
+}
+
 void Rounds::Finish(io_uring_sqe* sqe, int32_t result, uint64_t owner, uint32_t kind,
                     uint32_t flags) {
-  sqe->user_data = Draw(kUserDataCount);
+  sqe->user_data = DrawUserData();
   if (named_request_ != 0) {
     sqe->user_data = next_named_user_data_++;
     uint64_t handle = 0;
@@ -433,7 +437,7 @@ void Rounds::RunMultishots() {
 void Rounds::RunMessages() {
   for (ReapUntilEmpty(); messages_ > 0; --messages_) {
     io_uring_sqe* sqe = ring_.Next();
-    io_uring_prep_msg_ring(sqe, peer_.ring_fd, 0, Draw(kUserDataCount), 0);
+    io_uring_prep_msg_ring(sqe, peer_.ring_fd, 0, DrawUserData(), 0);
     Finish(sqe, 0, 0, kExpectCompletion, 0);
     SubmitBatch();
     completions_.push_back(0);

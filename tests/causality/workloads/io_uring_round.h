@@ -54,9 +54,10 @@ Result<SharedFiles> MakeSharedFiles(const std::string& directory);
 struct RoundOptions {
   std::array<uint32_t, kOperationCount> weights = {};  // 0: never
   uint32_t max_batch = 16;                             // operations in one enter, about
-  uint32_t max_sections = 3;     // parts of a round, each with its own requests
-  uint32_t multishot_count = 1;  // live multishots with one user_data
-  bool mark_requests = true;     // with cprof.h
+  uint32_t max_sections = 3;      // parts of a round, each with its own requests
+  uint32_t multishot_count = 1;   // live multishots with one user_data
+  bool unique_user_data = false;  // of each operation
+  bool mark_requests = true;      // with cprof.h
   // Asked to write length bytes to fd, on another thread; empty: the round writes itself.
   int writer_fd = -1;
 };
@@ -87,6 +88,7 @@ class Rounds {
   static constexpr int kPipeCount = 8;
 
   uint64_t Draw(uint64_t below) { return random_() % below; }
+  uint64_t DrawUserData();
   Operation DrawOperation();
   void RunOneRequest();
   void RunTwoRequests();
@@ -136,6 +138,7 @@ class Rounds {
   int next_pipe_ = 0;
   uint64_t named_request_ = 0;  // whose operations are being named with cprof.h; 0: none's
   uint64_t next_named_user_data_ = 0;
+  uint64_t next_user_data_ = 1ULL << 32;  // where each has its own
   uint32_t next_number_ = 0;
   bool has_special_ = false, has_fail_ = false;
   uint64_t messages_ = 0;  // still to be sent in this section

@@ -28,7 +28,7 @@ struct Options {
   std::string operations;
   uint64_t seed = 1, count = 100000, threads = 4, rate = 0, batch = 8, multishots = 1;
   double seconds = 0;
-  bool mark = true;
+  bool mark = true, reuses_user_data = true;
 };
 
 constexpr const char* kHelp =
@@ -42,7 +42,8 @@ constexpr const char* kHelp =
     "  --threads N      (4)   --batch N  operations in an enter, at most (8)\n"
     "  --rate N         operations a second and thread, at most (0: no limit)\n"
     "  --multishots N   live multishots with one user_data, 1 or 2 (1)\n"
-    "  --seed N         (1)   --no-marks  do not tell cprof.h\n";
+    "  --seed N         (1)   --no-marks  do not tell cprof.h\n"
+    "  --no-reuse       a user_data of its own for each operation\n";
 
 // Weights that keep every kind frequent and none dominant in time.
 std::array<uint32_t, kOperationCount> WeightsOf(const std::string& list) {
@@ -126,6 +127,7 @@ class Workload {
     options.weights = WeightsOf(options_.operations);
     options.max_batch = static_cast<uint32_t>(options_.batch);
     options.multishot_count = static_cast<uint32_t>(options_.multishots);
+    options.unique_user_data = !options_.reuses_user_data;
     options.mark_requests = options_.mark;
     options.writer_fd = orders_fd_;
     const uint64_t begin_ns = NowNs();
@@ -182,6 +184,7 @@ int main(int argc, char** argv) {
   reader.Number("--multishots", &options.multishots);
   reader.Seconds("--seconds", &options.seconds);
   reader.Off("--no-marks", &options.mark);
+  reader.Off("--no-reuse", &options.reuses_user_data);
   const bool is_mode_known =
       reader.Read(argc, argv) &&
       (options.mode == "mixed" || cprof::causality::FindRingMode(options.mode).has_value());
