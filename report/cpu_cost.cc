@@ -6,6 +6,10 @@
 // what switches cost, and the request gets x and its s of the S switches; where D is less,
 // interrupts or a hypervisor took part of the N, and it gets D * x / N. A bracket that one request
 // filled alone is exact.
+//
+// Any other is known only within what each switch may have been off by: the account turns before
+// the event does, so coming onto the CPU adds up to kSwitchErrorNs and leaving it takes away as
+// much. That D is close to N says nothing of one request, for over a bracket the two cancel.
 #include "report/cpu_cost.h"
 
 #include <algorithm>
@@ -61,7 +65,7 @@ void CpuCost::EndThread(NodeId thread) {
 }
 
 void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
-                   uint64_t to_ns, bool sure, bool comes) {
+                   uint64_t to_ns, const Taken& how) {
   for (size_t index = account.brackets.size(); index-- > 0;) {
     Bracket& bracket = account.brackets[index];
     const uint64_t part_ns = Overlap(from_ns, to_ns, bracket.from_ns, bracket.to_ns);
@@ -71,12 +75,13 @@ void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint
         return entry.thread == thread && entry.bracket == number;
       });
       if (use == uses.rend()) {
-        uses.push_back({thread, number, 0, 0, 0});
+        uses.push_back({.thread = thread, .bracket = number});
         ++bracket.users;
         use = uses.rbegin();
       }
-      (sure ? use->run_ns : use->unsure_ns) += part_ns;
-      if (comes && bracket.from_ns <= from_ns) ++use->switches;
+      (how.sure ? use->run_ns : use->unsure_ns) += part_ns;
+      if (how.comes && bracket.from_ns <= from_ns) ++use->switches;
+      if (how.goes && to_ns <= bracket.to_ns) ++use->leaves;
     }
     if (bracket.from_ns <= from_ns) return;
   }
@@ -98,13 +103,15 @@ void CpuCost::Measure(const Ownership& graph, const std::vector<OwnPiece>& piece
       const bool running = slice->state == ThreadState::kRunning;
       if (!running && slice->state != ThreadState::kUnknown) continue;
       Take(account, *uses, piece.thread, std::max(slice->from_ns, piece.from_ns),
-           std::min(slice->to_ns, piece.to_ns), sure && running,
-           running && slice->from_ns >= piece.from_ns);
+           std::min(slice->to_ns, piece.to_ns),
+           {.sure = sure && running,
+            .comes = running && slice->from_ns >= piece.from_ns,
+            .goes = running && slice->to_ns <= piece.to_ns});
     }
     // The slice that is still open; see StepSlice in wall.cc.
     if (thread->covered_ns < piece.to_ns && thread->last_state == ThreadState::kRunnable) {
       Take(account, *uses, piece.thread, std::max(thread->covered_ns, piece.from_ns), piece.to_ns,
-           sure, thread->covered_ns >= piece.from_ns);
+           {.sure = sure, .comes = thread->covered_ns >= piece.from_ns});
     }
   }
 }
@@ -118,9 +125,11 @@ bool CpuCost::IsReady(const Use& use) const {
 }
 
 void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
+  const uint64_t late_ns = use.switches * kSwitchErrorNs;
+  const uint64_t early_ns = use.leaves * kSwitchErrorNs;
   if (!bracket.closed) {
     cost->value += use.run_ns;
-    cost->high += use.run_ns + use.unsure_ns;
+    cost->high += use.run_ns + use.unsure_ns + late_ns;
     return;
   }
   const uint64_t used_ns = bracket.used_ns;
@@ -132,20 +141,21 @@ void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
     cost->high += used_ns;
     return;
   }
-  uint64_t value_ns = use.run_ns, low_ns = use.run_ns, high_ns = use.run_ns;
+  uint64_t value_ns = use.run_ns, spread_ns = late_ns, taken_ns = 0;
   if (used_ns >= ran_ns) {
     const auto rest_ns = static_cast<double>(SaturatingSub(used_ns, ran_ns + bracket.unknown_ns));
     const uint64_t all = std::max({bracket.switches, use.switches, uint64_t{1}});
     const double share = static_cast<double>(use.switches) / static_cast<double>(all);
     value_ns += static_cast<uint64_t>(rest_ns * share);
-    high_ns += static_cast<uint64_t>(rest_ns * std::min(1.0, share * kSwitchCostSpread));
+    const double most_ns = rest_ns * std::min(1.0, share * kSwitchCostSpread);
+    spread_ns = std::max(spread_ns, static_cast<uint64_t>(most_ns));
   } else {
     const double share = static_cast<double>(use.run_ns) / static_cast<double>(ran_ns);
     value_ns = static_cast<uint64_t>(share * static_cast<double>(used_ns));
-    low_ns = SaturatingSub(used_ns, others_ns);
+    taken_ns = ran_ns - used_ns;
   }
-  high_ns = std::min(used_ns, high_ns + use.unsure_ns);
-  low_ns = std::min(low_ns, high_ns);
+  const uint64_t high_ns = std::min(used_ns, use.run_ns + use.unsure_ns + spread_ns);
+  const uint64_t low_ns = std::min(SaturatingSub(use.run_ns, early_ns + taken_ns), high_ns);
   cost->value += std::clamp(value_ns, low_ns, high_ns);
   cost->low += low_ns;
   cost->high += high_ns;

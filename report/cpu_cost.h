@@ -16,6 +16,9 @@ namespace cprof {
 // what a switch costs is missing from the time between switch events. Measured: 1 to 12 us a
 // switch. One switch may have cost this many times the mean of its bracket.
 inline constexpr uint64_t kSwitchCostSpread = 4;
+// By how much account and switch event may be apart at one switch: the top of that range. A busy
+// host takes more now and then.
+inline constexpr uint64_t kSwitchErrorNs = 12'000;
 inline constexpr size_t kMaxBrackets = 1 << 12;  // of one thread, for requests that stay open
 
 // Between two readings of a thread's CPU time lies a bracket: what it used is exact, and is divided
@@ -32,6 +35,7 @@ class CpuCost {
     uint64_t bracket = 0;    // sequence number
     uint64_t run_ns = 0;     // on a CPU for this request alone
     uint64_t switches = 0;   // times it came onto a CPU in that
+    uint64_t leaves = 0;     // times it left one
     uint64_t unsure_ns = 0;  // possibly so: shared, in doubt, or of an unknown state
   };
   // Fills *uses with those of a request that ended; everything up to its end must be final.
@@ -65,8 +69,12 @@ class CpuCost {
 
     void Clear() { *this = Account{}; }
   };
+  // What a request had of a slice: whether surely, and which of its ends.
+  struct Taken {
+    bool sure = false, comes = false, goes = false;
+  };
   void Take(Account& account, std::vector<Use>& uses, NodeId thread, uint64_t from_ns,
-            uint64_t to_ns, bool sure, bool comes);
+            uint64_t to_ns, const Taken& how);
   static void Add(const Bracket& bracket, const Use& use, Cost* cost);
 
   NodeMap<Account> accounts_;  // by thread

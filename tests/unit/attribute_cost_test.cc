@@ -1,4 +1,5 @@
 // CPU time of requests from readings of their threads' accounts, and the limits of what is kept.
+#include "report/cpu_cost.h"
 #include "report/ownership.h"
 #include "tests/unit/attribute_graph.h"
 
@@ -44,8 +45,8 @@ TEST(CpuCost, BracketIsDividedByTimeOnTheCpu) {
   ASSERT_NE(b, nullptr);
   EXPECT_EQ(a->value, 200'000u);
   EXPECT_EQ(b->value, 600'000u);
-  // The first had the CPU for 250 us at most, the second for 750 us.
-  EXPECT_EQ(a->high, 250'000u);
+  // The first had the CPU for 250 us at most and came onto it once; 200 us were taken from either.
+  EXPECT_EQ(a->high, 250'000u + kSwitchErrorNs);
   EXPECT_EQ(a->low, 50'000u);
   EXPECT_LE(b->low, b->value);
   EXPECT_GE(b->high, b->value);
@@ -72,7 +73,37 @@ TEST(CpuCost, WhatSwitchesCostGoesToWhoSwitched) {
   // 800 on the CPU by switch times, and 100 for five switches, four of them the second one's.
   EXPECT_EQ(g.FindCost(steady, "cpu_ns")->value, 520u);
   EXPECT_EQ(g.FindCost(choppy, "cpu_ns")->value, 380u);
-  EXPECT_EQ(g.FindCost(choppy, "cpu_ns")->low, 300u);
+}
+
+TEST(CpuCost, SwitchErrorsThatCancelOverABracketStayPossibleInARequest) {
+  TinyGraph g;
+  const NodeId t = g.Thread(), other = g.Thread();
+  const NodeId comes = g.Request(0, t), leaves = g.Request(0, t), stays = g.Request(0, t);
+  g.Runtime(t, 0, 0);
+  g.Enter(t, leaves, 0);
+  g.Leave(t, leaves, 150'000);
+  g.Enter(t, comes, 150'000);
+  g.Leave(t, comes, 300'000);
+  g.Enter(t, stays, 300'000);
+  g.Leave(t, stays, 400'000);
+  for (const NodeId request : {comes, leaves, stays}) g.End(request, 500'000, t);
+  g.Runs(t, 0, 100'000);
+  g.Blocks(t, 100'000, 200'000, other);
+  g.Runs(t, 200'000, 500'000);
+  g.TellSlices();
+  g.Runtime(t, 500'000, 400'000);
+  g.Finish();
+  // The account is all that the switch events say, to the nanosecond.
+  for (const NodeId request : {comes, leaves, stays}) {
+    EXPECT_EQ(g.FindCost(request, "cpu_ns")->value, 100'000u);
+  }
+  EXPECT_EQ(g.FindCost(comes, "cpu_ns")->low, 100'000u);
+  EXPECT_EQ(g.FindCost(comes, "cpu_ns")->high, 100'000u + kSwitchErrorNs);
+  EXPECT_EQ(g.FindCost(leaves, "cpu_ns")->low, 100'000u - kSwitchErrorNs);
+  // It came onto the CPU as the bracket began.
+  EXPECT_EQ(g.FindCost(leaves, "cpu_ns")->high, 100'000u + kSwitchErrorNs);
+  EXPECT_EQ(g.FindCost(stays, "cpu_ns")->low, 100'000u);
+  EXPECT_EQ(g.FindCost(stays, "cpu_ns")->high, 100'000u);
 }
 
 TEST(CpuCost, WaitsForTheNextReadingAndNoLonger) {
@@ -104,7 +135,7 @@ TEST(CpuCost, WithoutReadingsItIsAnEstimateThatSaysSo) {
   ASSERT_NE(cost, nullptr);
   EXPECT_EQ(cost->value, 50u);
   EXPECT_EQ(cost->low, 0u);
-  EXPECT_EQ(cost->high, 50u);
+  EXPECT_EQ(cost->high, 50u + kSwitchErrorNs);
 }
 
 TEST(CpuCost, ChildsTimeIsNotItsParents) {
