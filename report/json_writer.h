@@ -2,6 +2,7 @@
 #ifndef CPROF_REPORT_JSON_WRITER_H_
 #define CPROF_REPORT_JSON_WRITER_H_
 
+#include <cmath>
 #include <concepts>
 #include <cstdint>
 #include <string>
@@ -54,7 +55,7 @@ class JsonWriter {
   void Probability(double value) {
     Separate();
     const bool valid = value > 0 && value <= 1;
-    const auto scaled = valid ? static_cast<uint64_t>(value * 1e9 + 0.5) : 0;
+    const auto scaled = valid ? static_cast<uint64_t>(std::llround(value * 1e9)) : 0;
     AppendUnsigned(scaled / 1'000'000'000, out_);
     std::string digits = std::to_string(scaled % 1'000'000'000 + 1'000'000'000).substr(1);
     digits.erase(digits.find_last_not_of('0') + 1);

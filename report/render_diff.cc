@@ -24,7 +24,7 @@ constexpr double kManyPerSecond = 100;
 
 uint64_t Magnitude(double value_ns) {
   const double size = std::abs(value_ns);
-  return size < 1e18 ? static_cast<uint64_t>(size + 0.5) : 1'000'000'000'000'000'000;
+  return size < 1e18 ? static_cast<uint64_t>(std::llround(size)) : 1'000'000'000'000'000'000;
 }
 
 std::string Milliseconds(double value_ns, bool sign) {
@@ -88,7 +88,7 @@ std::string PerSecond(uint64_t count, uint64_t duration_ns) {
   AppendGrouped(static_cast<uint64_t>(rate + (rate < kManyPerSecond ? 0.05 : 0.5)), &text);
   if (rate >= kManyPerSecond) return text;
   text += '.';
-  return text + static_cast<char>('0' + static_cast<uint64_t>(rate * 10 + 0.5) % 10);
+  return text + static_cast<char>('0' + static_cast<uint64_t>(std::llround(rate * 10)) % 10);
 }
 
 // The row of a kind that says how many there were; the rate is not judged.

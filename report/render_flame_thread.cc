@@ -103,11 +103,11 @@ class ThreadFolder : public SampleFolder {
 
   const FlameWeight weight_;
   FoldTree tree_;
-  NodeTable nodes_;                              // for who woke
-  std::vector<Thread> threads_;                  // in order of first mention
-  std::unordered_map<NodeId, uint32_t> index_;   // in threads_
-  std::unordered_map<NodeId, Label> requests_;   // live ones
-  GatheredSamples gathered_;                     // group: in threads_
+  NodeTable nodes_;                             // for who woke
+  std::vector<Thread> threads_;                 // in order of first mention
+  std::unordered_map<NodeId, uint32_t> index_;  // in threads_
+  std::unordered_map<NodeId, Label> requests_;  // live ones
+  GatheredSamples gathered_;                    // group: in threads_
   uint64_t total_ = 0;
 };
 
