@@ -621,7 +621,8 @@ CPROF_SLOW_ void cprof_lose_v1_(struct cprof_ring_* ring, int shared, uint32_t v
                                 const cprof_node* from, const cprof_node* to) {
   struct cprof_loss_* loss = &ring->loss;
   uint64_t begun = __atomic_fetch_add(&loss->begun, 1, __ATOMIC_SEQ_CST);
-  uint64_t now_ns = cprof_now(), acknowledged, bits; /* not before the recorder can see us */
+  uint64_t now_ns = cprof_now(); /* not before the recorder can see us */
+  uint64_t acknowledged, known_ns, bits;
   if (!shared && begun == __atomic_load_n(&loss->ended, __ATOMIC_RELAXED)) {
     acknowledged = __atomic_load_n(&ring->acknowledged, __ATOMIC_RELAXED);
     if (loss->total == acknowledged && loss->window != acknowledged) {
@@ -630,11 +631,15 @@ CPROF_SLOW_ void cprof_lose_v1_(struct cprof_ring_* ring, int shared, uint32_t v
       loss->signature = 0;
     }
   }
-  if (loss->first_ns == 0) {
-    loss->first_ns = now_ns;
+  known_ns = __atomic_load_n(&loss->first_ns, __ATOMIC_RELAXED);
+  while ((known_ns == 0 || known_ns > now_ns) &&
+         !__atomic_compare_exchange_n(&loss->first_ns, &known_ns, now_ns, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
   }
-  if (loss->last_ns < now_ns) {
-    loss->last_ns = now_ns;
+  known_ns = __atomic_load_n(&loss->last_ns, __ATOMIC_RELAXED);
+  while (known_ns < now_ns &&
+         !__atomic_compare_exchange_n(&loss->last_ns, &known_ns, now_ns, 0, __ATOMIC_RELAXED,
+                                      __ATOMIC_RELAXED)) {
   }
   bits = (uint64_t)1 << ((from->id_lo * CPROF_CHECK_) >> 58);
   bits |= (uint64_t)1 << (((to ? to->id_lo : 0) * CPROF_CHECK_) >> 58);
