@@ -38,8 +38,8 @@ class Window {
 
  private:
   // What is read at once; it doubles from the first to the second.
-  static constexpr size_t kFirstReadBytes = 4 * 1024;
-  static constexpr size_t kMaxReadBytes = 256 * 1024;
+  static constexpr size_t kFirstReadBytes = 4U << 10;
+  static constexpr size_t kMaxReadBytes = 256U << 10;
 
   void Fill(size_t size) {
     if (begin_ > 0) {

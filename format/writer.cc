@@ -26,7 +26,7 @@ constexpr size_t kSymbolsPerChunk = 1U << 14;
 constexpr size_t kMappingsPerChunk = 1U << 10;
 // Under --max-size this much (or a quarter, if that is less) is kept back for breaks, marks and
 // the footer, so that the recording can still say what it had to refuse.
-constexpr uint64_t kReserveBytes = 64 * 1024;
+constexpr uint64_t kReserveBytes = 64U << 10;
 
 std::string SystemHint(int error) {
   switch (error) {

@@ -105,7 +105,7 @@ class AppRingsImpl : public AppRings {
 };
 
 AppRingsImpl::~AppRingsImpl() {
-  Disarm();
+  AppRingsImpl::Disarm();
   if (listener_.joinable()) {
     const uint64_t one = 1;
     [[maybe_unused]] const ssize_t ignored = write(stop_fd_, &one, sizeof(one));
@@ -354,7 +354,7 @@ void AppRingsImpl::Cut() {
 }
 
 void AppRingsImpl::Disarm() {
-  Cut();
+  AppRingsImpl::Cut();
   const std::lock_guard lock(mutex_);
   files_.Disarm();
   bpf_link__destroy(exec_link_);

@@ -83,6 +83,7 @@ Result<std::unique_ptr<Command>> Command::Prepare(const std::vector<std::string>
     return refusal;
   }
   std::vector<char*> pointers;
+  pointers.reserve(words.size() + 1);
   for (const std::string& word : words) pointers.push_back(const_cast<char*>(word.c_str()));
   pointers.push_back(nullptr);
   command->pid_ = fork();
