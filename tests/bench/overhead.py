@@ -23,17 +23,20 @@ import processes
 import results
 import workloads
 
-# Operations a round, the adapter that sees what perf sees, whether the whole system is recorded.
+# Operations a round, and the adapter whose events are recorded.
 WORKLOADS = {
-    "nop": (400000, "io_uring", False),
-    "futex": (100000, "sched", True),
-    "fio": (200000, "io_uring", False),
-    "redis": (100000, "sched", True),
+    "nop": (400000, "io_uring"),
+    "futex": (100000, "sched"),
+    "fio": (200000, "io_uring"),
+    "redis": (100000, "sched"),
 }
-PERF_IO_URING = ["record", "-m", "2048", "-e",
-                 "io_uring:io_uring_submit_req,io_uring:io_uring_complete"]
-PERF = {"nop": PERF_IO_URING, "futex": ["sched", "record", "-m", "2048"], "fio": PERF_IO_URING,
-        "redis": ["sched", "record", "-m", "2048"]}
+# What has perf see the same as an adapter. That of sched records the whole system.
+PERF = {
+    "io_uring": ["record", "-m", "2048", "-e",
+                 "io_uring:io_uring_submit_req,io_uring:io_uring_complete"],
+    "sched": ["sched", "record", "-m", "2048"],
+}
+SETTLE_S = 0.6  # from starting a recorder to its being attached
 
 
 def open_workload(name, build, folder):
@@ -47,12 +50,13 @@ def open_workload(name, build, folder):
 class Round:
     """One run of the workload under each recorder in turn."""
 
-    def __init__(self, name, build, folder, operations, settle_s):
-        self.name, self.build, self.operations = name, build, operations
+    def __init__(self, name, build, folder, operations, settle_s=SETTLE_S):
+        self.build, self.operations = build, operations
         self.settle_s = settle_s
         self.path = f"{folder}/recording"
         self.workload = open_workload(name, build, folder)
-        _, self.adapter, self.system_wide = WORKLOADS[name]
+        _, self.adapter = WORKLOADS[name]
+        self.system_wide = self.adapter == "sched"
 
     def nothing(self):
         return self._row(self.workload.run(self.operations), 0, 0, 0)
@@ -70,7 +74,7 @@ class Round:
 
     def perf(self):
         # perf sched record is system-wide already.
-        times, output = self._record(["perf", *PERF[self.name], "-o", self.path], [])
+        times, output = self._record(["perf", *PERF[self.adapter], "-o", self.path], [])
         if not os.path.exists(self.path):
             sys.exit("bench: perf record failed: " + output)
         kept, lost = processes.perf_counts(self.path)
@@ -140,7 +144,7 @@ def summarise(rows, operations):
     return out
 
 
-def measure(name, build, rounds, operations=0, ours="cprof", settle_s=0.6, memory=False):
+def measure(name, build, rounds, operations=0, ours="cprof", settle_s=SETTLE_S, memory=False):
     """Interleaved rounds of one workload: their rows, and the summary of each recorder."""
     operations = operations or WORKLOADS[name][0]
     rows = {label: [] for label in ("nothing", ours, "perf")}
@@ -164,7 +168,7 @@ def main():
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--ops", type=int, default=0, help="operations a round")
     parser.add_argument("--recorder", choices=["drain", "cprof"], default="drain")
-    parser.add_argument("--settle", type=float, default=0.6,
+    parser.add_argument("--settle", type=float, default=SETTLE_S,
                         help="seconds from starting a recorder to its being attached")
     parser.add_argument("--shm", action="store_true", help="write recordings to memory")
     options = parser.parse_args()

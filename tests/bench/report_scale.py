@@ -52,7 +52,7 @@ def read_own(build, workload, million, commands):
 def read_perf(build, name, operations):
     """perf script on what perf records of a workload, as a row of the same kind."""
     with tempfile.TemporaryDirectory() as folder:
-        turn = overhead.Round(name, build, folder, operations, 0.6)
+        turn = overhead.Round(name, build, folder, operations)
         try:
             events = turn.perf()["events"]
         finally:

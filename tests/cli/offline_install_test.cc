@@ -90,6 +90,11 @@ class OfflineInstall : public testing::Test {
     return Lines(outcome.out);
   }
 
+  // A build without the recorder offers no record, but answers "record --help": why it cannot.
+  static bool IsOffered(const std::string& command) {
+    return Run({"cprof", "--help"}).out.find("  " + command + " ") != std::string::npos;
+  }
+
   struct Shell {
     const char* name;
     std::set<std::string> (*complete)(const Words&, const std::string&);
@@ -105,8 +110,7 @@ TEST_F(OfflineInstall, EverythingIsThere) {
     EXPECT_TRUE(fs::exists(Share("man/man" + page.substr(page.size() - 1) + "/" + page))) << page;
   }
   EXPECT_EQ(Run({"cprof", "--version"}).out.rfind("cprof ", 0), 0u);
-  const bool records = Run({"cprof", "--help"}).out.find("  record ") != std::string::npos;
-  EXPECT_EQ(fs::exists(Path("include/cprof/cprof.h")), records);
+  EXPECT_EQ(fs::exists(Path("include/cprof/cprof.h")), IsOffered("record"));
 }
 
 TEST_F(OfflineInstall, HelpShowsTheManualAtATerminal) {
@@ -150,7 +154,7 @@ TEST_F(OfflineInstall, ShellsOfferFiles) {
 }
 
 TEST_F(OfflineInstall, ShellsOfferWhatCanBeRecorded) {
-  if (Run({"cprof", "--help"}).out.find("  record ") == std::string::npos) {
+  if (!IsOffered("record")) {
     EXPECT_FALSE(Bash({"cprof", ""}).contains("record"));
     return;
   }
@@ -167,11 +171,9 @@ TEST_F(OfflineInstall, ShellsOfferWhatCanBeRecorded) {
 }
 
 TEST_F(OfflineInstall, ShellsOfferTheOptionsOfHelp) {
-  // A build without the recorder answers "record --help" too: it says why it cannot record.
-  const std::string commands = Run({"cprof", "--help"}).out;
   size_t compared = 0;
   for (const char* command : {"record", "report", "graph", "script", "inject", "flame", "diff"}) {
-    if (commands.find("  " + std::string(command) + " ") == std::string::npos) continue;
+    if (!IsOffered(command)) continue;
     const Outcome help = Run({"cprof", command, "--help"});
     EXPECT_EQ(help.exit_code, 0) << command;
     std::set<std::string> options;

@@ -60,6 +60,17 @@ class Counter : public RecordingVisitor {
   size_t events = 0;
 };
 
+Outcome ReadBytes(std::string bytes) {
+  const auto source = MakeStringSource(std::move(bytes));
+  StringTable strings;
+  Counter counter;
+  const size_t before = live_bytes;
+  peak_bytes = before;
+  const auto summary = ReadRecording(*source, strings, counter);
+  EXPECT_TRUE(summary);
+  return {*summary, counter.events, peak_bytes - before};
+}
+
 Outcome ReadChunks(const std::vector<std::pair<ChunkHeader, Builder>>& chunks) {
   std::string bytes;
   const auto append = [&bytes](std::span<const uint8_t> more) {
@@ -78,14 +89,7 @@ Outcome ReadChunks(const std::vector<std::pair<ChunkHeader, Builder>>& chunks) {
     append(payload.bytes());
     bytes.resize((bytes.size() + 7) / 8 * 8);
   }
-  const auto source = MakeStringSource(std::move(bytes));
-  StringTable strings;
-  Counter counter;
-  const size_t before = live_bytes;
-  peak_bytes = before;
-  const auto summary = ReadRecording(*source, strings, counter);
-  EXPECT_TRUE(summary);
-  return {*summary, counter.events, peak_bytes - before};
+  return ReadBytes(std::move(bytes));
 }
 
 ChunkHeader HeaderOf(ChunkType type, uint32_t records, StreamId stream = 0) {
@@ -150,15 +154,9 @@ TEST(Hostile, ClaimedSizeOfAChunkTakesNoMemory) {
   const auto encoded = EncodeChunkHeader(header);
   std::string bytes(preamble.begin(), preamble.end());
   bytes.append(encoded.begin(), encoded.end());
-  const auto source = MakeStringSource(bytes);
-  StringTable strings;
-  Counter counter;
-  const size_t before = live_bytes;
-  peak_bytes = before;
-  const auto summary = ReadRecording(*source, strings, counter);
-  ASSERT_TRUE(summary);
-  EXPECT_EQ(testing::LossOf(*summary, "torn_tail").records, 1U);
-  EXPECT_LT(peak_bytes - before, 64U << 10);
+  const Outcome outcome = ReadBytes(std::move(bytes));
+  EXPECT_EQ(testing::LossOf(outcome.summary, "torn_tail").records, 1U);
+  EXPECT_LT(outcome.peak_bytes, 64U << 10);
 }
 
 TEST(Hostile, TablesThatClaimTooMuchAreRefused) {
