@@ -59,6 +59,7 @@ uint64_t SessionWord(const std::array<uint8_t, 16>& session_id) {
 
 std::array<uint8_t, kChunkHeaderSize> EncodeChunkHeader(const ChunkHeader& header) {
   Builder out;
+  out.Reserve(kChunkHeaderSize);
   out.Bytes(kChunkMagic);
   out.Fixed(header.type);
   out.Fixed(header.codec);

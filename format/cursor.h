@@ -91,14 +91,17 @@ class Cursor {
 class Builder {
  public:
   void Clear() { bytes_.clear(); }
+  void Reserve(size_t size) { bytes_.reserve(size); }
   std::span<const uint8_t> bytes() const { return bytes_; }
   size_t size() const { return bytes_.size(); }
 
   template <typename T>
   void Fixed(T value) {
+    uint8_t bytes[sizeof(T)];
     for (size_t i = 0; i < sizeof(T); ++i) {
-      bytes_.push_back(static_cast<uint8_t>(static_cast<uint64_t>(value) >> (8 * i)));
+      bytes[i] = static_cast<uint8_t>(static_cast<uint64_t>(value) >> (8 * i));
     }
+    Bytes(bytes);
   }
   void Varint(uint64_t value) {
     while (value >= 0x80) {

@@ -97,12 +97,13 @@ class EventDecoder {
     }
   };
   struct Group {
-    bool present = false;
+    Verb verb = 0;
     bool other_thread = false;
     size_t left = 0;
     std::array<Feed, kColumnIdCount> feeds;
   };
 
+  void Reset();
   bool ReadTables(Cursor& in, size_t count, StringTable& strings);
   bool ReadCommon(Cursor& in, size_t count);
   bool ReadGroup(Cursor& in);
@@ -113,8 +114,9 @@ class EventDecoder {
   std::vector<ThreadKey> threads_;
   std::vector<StringId> strings_;
   std::array<ColumnValues, 6> common_;
-  std::array<Group, 256> groups_;
-  std::deque<ColumnValues> columns_;  // never move, since feeds point into them
+  std::vector<Group> groups_;             // of this chunk, behind one that is empty
+  std::array<uint16_t, 256> group_of_{};  // by verb; 0: none
+  std::deque<ColumnValues> columns_;      // never move, since feeds point into them
   size_t columns_used_ = 0;
   size_t rows_left_ = 0;
 };

@@ -95,10 +95,12 @@ bool EventDecoder::ReadGroup(Cursor& in) {
   // All groups together have the chunk's events: that bounds what their columns may take.
   if (!in.ok() || count == 0 || count > rows_left_) return false;
   rows_left_ -= static_cast<size_t>(count);
-  Group& group = groups_[verb];
-  if (group.present) return false;
-  group.present = true;
+  if (group_of_[verb] != 0) return false;
+  group_of_[verb] = static_cast<uint16_t>(groups_.size());
+  Group& group = groups_.emplace_back();
+  group.verb = verb;
   group.left = static_cast<size_t>(count);
+  group.feeds.fill({&kZero, 0});
   for (size_t i = 0; i < column_count; ++i) {
     const uint64_t id = in.Varint();
     const bool ours = id > 0 && id < kColumnIdCount;
@@ -125,7 +127,7 @@ bool EventDecoder::Assemble(StreamId id, size_t count) {
   ThreadKey expected;
   for (size_t i = 0; i < count; ++i) {
     const auto verb = static_cast<Verb>(common[kVerb].Next());
-    Group& group = groups_[verb];
+    Group& group = groups_[group_of_[verb]];
     if (group.left == 0) return false;
     --group.left;
     const uint64_t thread = common[kThread].Next();
@@ -161,18 +163,20 @@ bool EventDecoder::Assemble(StreamId id, size_t count) {
   return true;
 }
 
+void EventDecoder::Reset() {
+  for (const Group& group : groups_) group_of_[group.verb] = 0;
+  groups_.assign(1, {});
+  columns_used_ = 0;
+}
+
 std::span<const Event> EventDecoder::Decode(Cursor& in, StreamId id, size_t count,
                                             StringTable& strings, StreamInfo* stream) {
   *stream = DecodeStream(in, id);
-  for (Group& group : groups_) {
-    group = {};
-    group.feeds.fill({&kZero, 0});
-  }
-  columns_used_ = 0;
+  Reset();
   rows_left_ = count;
   if (events_.size() < count) events_.resize(count);
   bool good = in.ok() && count > 0 && ReadTables(in, count, strings) && ReadCommon(in, count);
-  const size_t group_count = good ? in.Count(3, groups_.size()) : 0;
+  const size_t group_count = good ? in.Count(3, group_of_.size()) : 0;
   for (size_t i = 0; good && i < group_count; ++i) good = ReadGroup(in);
   if (!good || !in.ok() || !Assemble(id, count)) {
     in.Fail();

@@ -7,11 +7,17 @@
 #include "report/mutation.h"
 
 namespace cprof {
-namespace {
+
+VerbSet MakeVerbSet(std::span<const Verb> verbs) {
+  VerbSet set;
+  for (const Verb verb : verbs) set.set(verb);
+  return set;
+}
 
 // The verbs that a stream of this kind can carry: what a break without counts may have lost.
-VerbSet VerbsOf(StreamKind kind) {
-  VerbSet verbs;
+const VerbSet& BreakTable::VerbsOf(StreamKind kind) {
+  VerbSet& verbs = carried_[static_cast<size_t>(kind)];
+  if (verbs.any()) return verbs;
   for (const VerbInfo& info : AllVerbs()) {
     StreamKind carrier = StreamKind::kEdgeCpu;
     if (info.adapter == Adapter::kRecorder) carrier = StreamKind::kRecorder;
@@ -20,14 +26,6 @@ VerbSet VerbsOf(StreamKind kind) {
     if (carrier == kind) verbs.set(info.verb);
   }
   return verbs;
-}
-
-}  // namespace
-
-VerbSet MakeVerbSet(std::span<const Verb> verbs) {
-  VerbSet set;
-  for (const Verb verb : verbs) set.set(verb);
-  return set;
 }
 
 void BreakTable::AddStream(const StreamInfo& stream) {

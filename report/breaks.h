@@ -3,6 +3,7 @@
 #ifndef CPROF_REPORT_BREAKS_H_
 #define CPROF_REPORT_BREAKS_H_
 
+#include <array>
 #include <bitset>
 #include <cstdint>
 #include <span>
@@ -60,6 +61,7 @@ class BreakTable {
     std::vector<std::pair<Verb, uint64_t>> counts;
     uint64_t total = 0;
   };
+  const VerbSet& VerbsOf(StreamKind kind);
   template <typename Accept>
   Loss Collect(uint64_t from_ns, uint64_t to_ns, const VerbSet& verbs, Accept accept) const;
 
@@ -67,6 +69,7 @@ class BreakTable {
   uint64_t latest_to_ns_ = 0;
   BreakId last_id_ = 0;
   std::vector<StreamInfo> streams_;  // by id
+  std::array<VerbSet, 4> carried_;   // by StreamKind; none: not asked for yet
 };
 
 // Names of breaks in one proof. Small rings under load make thousands of breaks, and as many

@@ -3,6 +3,7 @@
 
 #include <algorithm>
 #include <array>
+#include <string_view>
 
 #include "report/number.h"
 
@@ -60,24 +61,68 @@ constexpr std::array<Colour, 2 * kMaxChange + 1> kChangeColours = {{
 
 constexpr std::array<uint32_t, kMaxChange + 1> kChangePercent = {0, 2, 10, 25, 50};
 
-void AppendColour(const Colour& colour, std::string* out) {
-  *out += '#';
-  for (const uint8_t part : {colour.red, colour.green, colour.blue}) {
-    for (const int shift : {4, 0}) *out += "0123456789abcdef"[(part >> shift) & 15];
-  }
+// Each shade is a tenth of the way from the one before to white.
+constexpr Colour Lighter(const Colour& base, uint32_t shade) {
+  const auto lighter = [shade](uint8_t part) {
+    return static_cast<uint8_t>(part + (255U - part) * std::min(shade, kFlameShades - 1) / 10);
+  };
+  return {lighter(base.red), lighter(base.green), lighter(base.blue)};
 }
+
+// Text that the compiler makes, since most of it is in every flame.
+class Rules {
+ public:
+  constexpr explicit Rules(const Palette& palette) {
+    for (size_t kind = 0; kind < palette.size(); ++kind) {
+      for (uint32_t shade = 0; shade < kFlameShades; ++shade) {
+        Add(".k");
+        if (kind >= 10) Add(static_cast<char>('0' + kind / 10));
+        Add(static_cast<char>('0' + kind % 10));
+        Add(static_cast<char>('a' + shade));
+        AddFill(Lighter(palette[kind], shade));
+      }
+      Add('\n');
+    }
+  }
+  // For steps of change.
+  constexpr explicit Rules(const std::array<Colour, 2 * kMaxChange + 1>& colours) {
+    for (int step = -kMaxChange; step <= kMaxChange; ++step) {
+      Add(step < 0 ? ".d-" : ".d");
+      Add(static_cast<char>('0' + (step < 0 ? -step : step)));
+      AddFill(colours[static_cast<size_t>(step + kMaxChange)]);
+    }
+    Add('\n');
+  }
+  constexpr std::string_view text() const { return {text_.data(), size_}; }
+
+ private:
+  constexpr void Add(char c) { text_[size_++] = c; }
+  constexpr void Add(std::string_view text) {
+    for (const char c : text) Add(c);
+  }
+  constexpr void AddFill(const Colour& colour) {
+    Add("{fill:#");
+    for (const uint8_t part : {colour.red, colour.green, colour.blue}) {
+      for (const int shift : {4, 0}) Add("0123456789abcdef"[(part >> shift) & 15]);
+    }
+    Add('}');
+  }
+
+  std::array<char, 1024> text_{};
+  size_t size_ = 0;
+};
+
+static_assert(kFrameKindCount < 100 && kMaxChange < 10);
+constexpr Rules kDefaultRules(kDefaultColours);
+constexpr Rules kColourBlindRules(kColourBlindColours);
+constexpr Rules kChangeRules(kChangeColours);
 
 }  // namespace
 
 Colour KindColour(FlamePalette palette, FrameKind kind, uint32_t shade) {
   const Palette& colours =
       palette == FlamePalette::kDefault ? kDefaultColours : kColourBlindColours;
-  const Colour& base = colours[static_cast<size_t>(kind)];
-  // Each shade is a tenth of the way from the one before to white.
-  const auto lighter = [shade](uint8_t part) {
-    return static_cast<uint8_t>(part + (255U - part) * std::min(shade, kFlameShades - 1) / 10);
-  };
-  return {lighter(base.red), lighter(base.green), lighter(base.blue)};
+  return Lighter(colours[static_cast<size_t>(kind)], shade);
 }
 
 int ChangeOf(uint64_t amount, uint64_t before) {
@@ -95,26 +140,8 @@ uint32_t ChangePercent(int step) { return kChangePercent[static_cast<size_t>(ste
 Colour ChangeColour(int step) { return kChangeColours[static_cast<size_t>(step + kMaxChange)]; }
 
 void AppendColourRules(FlamePalette palette, bool differential, std::string* out) {
-  for (size_t kind = 0; kind < kFrameKindCount; ++kind) {
-    for (uint32_t shade = 0; shade < kFlameShades; ++shade) {
-      *out += ".k";
-      AppendUnsigned(kind, out);
-      *out += static_cast<char>('a' + shade);
-      *out += "{fill:";
-      AppendColour(KindColour(palette, static_cast<FrameKind>(kind), shade), out);
-      *out += "}";
-    }
-    *out += '\n';
-  }
-  if (!differential) return;
-  for (int step = -kMaxChange; step <= kMaxChange; ++step) {
-    *out += ".d";
-    AppendSigned(step, out);
-    *out += "{fill:";
-    AppendColour(ChangeColour(step), out);
-    *out += '}';
-  }
-  *out += '\n';
+  *out += (palette == FlamePalette::kDefault ? kDefaultRules : kColourBlindRules).text();
+  if (differential) *out += kChangeRules.text();
 }
 
 }  // namespace cprof

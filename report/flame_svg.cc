@@ -84,7 +84,7 @@ class SvgWriter {
     Head();
     Data();
     out_.text() += "<script><![CDATA[\n";
-    out_.text() += kFlameScript;
+    out_.Write(kFlameScript);
     out_.text() += "]]></script>\n</svg>\n";
     out_.Drain();
   }

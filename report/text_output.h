@@ -5,6 +5,7 @@
 #include <cstdint>
 #include <span>
 #include <string>
+#include <string_view>
 
 #include "format/result.h"
 #include "format/writer.h"
@@ -21,6 +22,13 @@ class TextOutput {
 
   void Drain() {
     if (text_.size() >= kPieceBytes) Hand();
+  }
+
+  // What is large and lies ready goes out as it is.
+  void Write(std::string_view text) {
+    Hand();
+    if (result_)
+      result_ = sink_.Write({reinterpret_cast<const uint8_t*>(text.data()), text.size()});
   }
 
   bool failed() const { return !result_.has_value(); }

@@ -14,11 +14,19 @@ void Append(std::span<const uint8_t> bytes, std::string* out) {
   out->append(reinterpret_cast<const char*>(bytes.data()), bytes.size());
 }
 
+// What is written is not looked at.
+class Nowhere : public cprof::ByteSink {
+ public:
+  cprof::Result<void> Write(std::span<const uint8_t>) override { return {}; }
+};
+
 }  // namespace
 
-// Input: how to take it (2 bits, 0: as it is; else chunks) and which renderer (4 bits, all set:
-// every one, which is slow), then the bytes. A chunk is: type, number of records, size of the
-// payload (2 bytes), payload; what its header says of its place among the others is right.
+// Input: how to take it (2 bits, 0: as it is; else chunks), which renderer (4 bits, all set: none),
+// whether flames are lines and whether reports tell the session (1 bit each), then the bytes. One
+// renderer an execution, since they know nothing of each other, and all of them together take many
+// times as long. A chunk is: type, number of records, size of the payload (2 bytes), payload; what
+// its header says of its place among the others is right.
 extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
   if (size == 0) return 0;
   std::span<const uint8_t> rest(data + 1, size - 1);
@@ -50,9 +58,13 @@ extern "C" int LLVMFuzzerTestOneInput(const uint8_t* data, size_t size) {
       bytes.resize((bytes.size() + cprof::kChunkAlignment - 1) & ~(cprof::kChunkAlignment - 1));
     }
   }
-  const size_t renderer = data[0] / 4 % 16;
+  static_assert(cprof::testing::kRendererCount == 15);
+  Nowhere nowhere;
   const auto output =
-      cprof::testing::RenderEverything(std::move(bytes), renderer == 15 ? 0 : renderer + 1);
+      cprof::testing::RenderEverything(std::move(bytes), {.one = data[0] / 4 % 16 + size_t{1},
+                                                          .folded = data[0] / 64 % 2 != 0,
+                                                          .session = data[0] / 128 != 0,
+                                                          .sink = &nowhere});
   if (!output.read) return 0;
   const cprof::GraphSummary& summary = output.summary;
   if (summary.half_edges != summary.joined + summary.orphans) std::abort();

@@ -32,16 +32,25 @@ struct EveryOutput {
   std::string text;  // of all renderers, one behind the other
 };
 
-// One renderer of those that `one` chooses; of 0 each, which takes many times as long.
-inline EveryOutput RenderEverything(std::string bytes, size_t one = 0) {
+inline constexpr size_t kRendererCount = 15;
+
+struct EveryOptions {
+  size_t one = 0;            // only that one renderer, counted from 1; 0: each; beyond: none
+  bool folded = false;       // flames as lines
+  bool session = true;       // reports with what the session was
+  ByteSink* sink = nullptr;  // for the text, in place of EveryOutput::text
+};
+
+inline EveryOutput RenderEverything(std::string bytes, const EveryOptions& options = {}) {
   EveryOutput result;
   size_t turn = 0;
-  const auto chosen = [&] { return one == 0 || one == ++turn; };
+  const auto chosen = [&] { return ++turn == options.one || options.one == 0; };
   const auto to_text = MakeStringSink(&result.text);
+  ByteSink& sink = options.sink == nullptr ? *to_text : *options.sink;
   // Each renderer writes into its own output, so that streaming ones do not mix.
   std::vector<std::unique_ptr<TextOutput>> outs;
   const auto out = [&]() -> TextOutput& {
-    outs.push_back(std::make_unique<TextOutput>(*to_text));
+    outs.push_back(std::make_unique<TextOutput>(sink));
     return *outs.back();
   };
   StringTable strings;
@@ -49,12 +58,12 @@ inline EveryOutput RenderEverything(std::string bytes, size_t one = 0) {
   std::vector<std::unique_ptr<ReportRenderer>> reports;
   const auto report = [&](ReportBy by, ReportFormat format, const char* request) {
     if (!chosen()) return;
-    ReportOptions options;
-    options.by = by;
-    options.format = format;
-    options.session_header = true;
-    options.request = request;
-    reports.push_back(MakeReportRenderer(options, strings, out()));
+    ReportOptions report_options;
+    report_options.by = by;
+    report_options.format = format;
+    report_options.session_header = options.session;
+    report_options.request = request;
+    reports.push_back(MakeReportRenderer(report_options, strings, out()));
     all.Add(reports.back().get());
   };
   report(ReportBy::kRequest, ReportFormat::kText, "");
@@ -82,7 +91,9 @@ inline EveryOutput RenderEverything(std::string bytes, size_t one = 0) {
   // What a renderer does not find it says in its text.
   for (const auto& renderer : reports) (void)renderer->Finish(*result.read);
   for (const auto& renderer : graphs) (void)renderer->Finish(*result.read);
-  for (const auto& folder : flames) WriteFlame({}, *folder, out());
+  for (const auto& folder : flames) {
+    WriteFlame({.folded = options.folded, .fold = {}, .svg = {}}, *folder, out());
+  }
   for (const auto& each : outs) (void)each->Finish();
   return result;
 }
