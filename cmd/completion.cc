@@ -1,6 +1,7 @@
 // Reads the option table of the parser.
 #include "cmd/completion.h"
 
+#include <CLI/CLI.hpp>
 #include <algorithm>
 #include <cstdio>
 #include <memory>
@@ -99,13 +100,11 @@ CompletionTable MakeCompletionTable(const CLI::App& app) {
   return table;
 }
 
-std::function<int()> SetupCompletion(CLI::App& app) {
-  app.group("");  // for whoever packages cprof; not in --help
+std::function<int()> SetupCompletion(Options& options) {
+  options.app().group("");  // for whoever packages cprof; not in --help
   const auto shell = std::make_shared<std::string>();
-  app.add_option("shell", *shell, "bash, zsh or fish")
-      ->required()
-      ->check(CLI::IsMember({"bash", "zsh", "fish"}));
-  const CLI::App& root = *app.get_parent();
+  options.Add("shell", *shell, "bash, zsh or fish").Required().OneOf({"bash", "zsh", "fish"});
+  const CLI::App& root = *options.app().get_parent();
   return [&root, shell] {
     const CompletionTable table = MakeCompletionTable(root);
     const std::string text = *shell == "bash"  ? BashCompletion(table)

@@ -2,9 +2,12 @@
 #ifndef CPROF_CMD_COMPLETION_H_
 #define CPROF_CMD_COMPLETION_H_
 
-#include <CLI/CLI.hpp>
 #include <string>
 #include <vector>
+
+namespace CLI {
+class App;
+}  // namespace CLI
 
 namespace cprof {
 
@@ -36,7 +39,7 @@ struct CompletionTable {
   std::vector<CompletionOption> options;
   std::vector<CompletionCommand> commands;
 };
-// By the type names and checks of the options (see the kType names in subcommand.h); what is hidden
+// By the type names and checks of the options (see the kType names in options.h); what is hidden
 // from help is not in it.
 CompletionTable MakeCompletionTable(const CLI::App& app);
 

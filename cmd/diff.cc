@@ -49,21 +49,19 @@ int Run(const Words& words) {
 
 }  // namespace
 
-std::function<int()> SetupDiff(CLI::App& app) {
+std::function<int()> SetupDiff(Options& options) {
   const auto words = std::make_shared<Words>();
-  app.add_option("A", words->a, "recording of before, '-' for standard input")
-      ->type_name(kTypeFile)
-      ->required();
-  app.add_option("B", words->b, "recording of after, '-' for standard input")
-      ->type_name(kTypeFile)
-      ->required();
-  app.add_option("--format", words->format, "text or json")
-      ->check(CLI::IsMember({"text", "json"}))
-      ->capture_default_str();
-  app.add_option("--limit", words->limit, "rows of each table beneath the first, as text")
-      ->check(CLI::Range(size_t{1}, size_t{1} << 20))
-      ->capture_default_str();
-  app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
+  options.Add("A", words->a, "recording of before, '-' for standard input")
+      .Type(kTypeFile)
+      .Required();
+  options.Add("B", words->b, "recording of after, '-' for standard input")
+      .Type(kTypeFile)
+      .Required();
+  options.Add("--format", words->format, "text or json").OneOf({"text", "json"}).ShowDefault();
+  options.Add("--limit", words->limit, "rows of each table beneath the first, as text")
+      .Within(uint64_t{1}, uint64_t{1} << 20)
+      .ShowDefault();
+  options.AddFlag("--force", words->force, "compare even what cannot be compared fairly");
   return [words] { return Run(*words); };
 }
 

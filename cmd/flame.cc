@@ -114,36 +114,38 @@ int Run(const Words& words) {
 
 }  // namespace
 
-std::function<int()> SetupFlame(CLI::App& app) {
+std::function<int()> SetupFlame(Options& options) {
   const auto words = std::make_shared<Words>();
-  CLI::Option* input =
-      app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
-          ->type_name(kTypeFile)
-          ->capture_default_str();
-  app.add_option("--diff", words->diff, "two recordings to compare, of before and of after")
-      ->type_name(kTypeFile)
-      ->expected(2)
-      ->excludes(input);
-  app.add_flag("--force", words->force, "compare even what cannot be compared fairly");
-  app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("--by", words->by, "what the first frames are: request, thread or io_request")
-      ->check(CLI::IsMember({"request", "thread", "io_request"}))
-      ->capture_default_str();
-  app.add_option("--weight", words->weight,
-                 "what widths are: cpu, wall or count (default cpu; of io_request wall)")
-      ->check(CLI::IsMember({"cpu", "wall", "count"}));
-  app.add_flag("--folded", words->folded, "folded stacks, one a line, instead of SVG");
-  app.add_flag("--icicle", words->icicle, "root at the top");
-  app.add_option("--title", words->title, "title of the picture")->check(IsNotEmpty);
-  app.add_option("--min-width", words->min_width,
-                 "pixels; narrower frames are drawn once they are zoomed into")
-      ->check(CLI::Range(0.0, kMaxMinWidth))
-      ->capture_default_str();
-  app.add_option("--palette", words->palette, "colours: default or colour-blind")
-      ->check(CLI::IsMember({"default", "colour-blind"}))
-      ->capture_default_str();
+  const Option input =
+      options.Add("-i,--input", words->input, "recording to read, '-' for standard input")
+          .Type(kTypeFile)
+          .ShowDefault();
+  options.Add("--diff", words->diff, "two recordings to compare, of before and of after")
+      .Type(kTypeFile)
+      .Count(2)
+      .Excludes(input);
+  options.AddFlag("--force", words->force, "compare even what cannot be compared fairly");
+  options.Add("-o,--output", words->output, "file to write, '-' for standard output")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("--by", words->by, "what the first frames are: request, thread or io_request")
+      .OneOf({"request", "thread", "io_request"})
+      .ShowDefault();
+  options
+      .Add("--weight", words->weight,
+           "what widths are: cpu, wall or count (default cpu; of io_request wall)")
+      .OneOf({"cpu", "wall", "count"});
+  options.AddFlag("--folded", words->folded, "folded stacks, one a line, instead of SVG");
+  options.AddFlag("--icicle", words->icicle, "root at the top");
+  options.Add("--title", words->title, "title of the picture").NotEmpty();
+  options
+      .Add("--min-width", words->min_width,
+           "pixels; narrower frames are drawn once they are zoomed into")
+      .Within(0.0, kMaxMinWidth)
+      .ShowDefault();
+  options.Add("--palette", words->palette, "colours: default or colour-blind")
+      .OneOf({"default", "colour-blind"})
+      .ShowDefault();
   return [words] { return Run(*words); };
 }
 

@@ -66,19 +66,17 @@ int Run(const Words& words) {
 
 }  // namespace
 
-std::function<int()> SetupGraph(CLI::App& app) {
+std::function<int()> SetupGraph(Options& options) {
   const auto words = std::make_shared<Words>();
-  app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("-o,--output", words->output, "file to write, '-' for standard output")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("--format", words->format, "ndjson or dot")
-      ->check(CLI::IsMember({"ndjson", "dot"}))
-      ->capture_default_str();
-  app.add_option("--request", words->request, "with dot: only what belongs to this request's id")
-      ->check(IsNotEmpty);
+  options.Add("-i,--input", words->input, "recording to read, '-' for standard input")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("-o,--output", words->output, "file to write, '-' for standard output")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("--format", words->format, "ndjson or dot").OneOf({"ndjson", "dot"}).ShowDefault();
+  options.Add("--request", words->request, "with dot: only what belongs to this request's id")
+      .NotEmpty();
   return [words] { return Run(*words); };
 }
 

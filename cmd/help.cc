@@ -5,6 +5,7 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include <CLI/CLI.hpp>
 #include <csignal>
 #include <cstdio>
 #include <memory>
@@ -48,15 +49,14 @@ int Run(const CLI::App& root, const std::string& command) {
 
 }  // namespace
 
-std::function<int()> SetupHelp(CLI::App& app) {
-  const CLI::App& root = *app.get_parent();
+std::function<int()> SetupHelp(Options& options) {
+  const CLI::App& root = *options.app().get_parent();
   std::vector<std::string> commands;
   for (const CLI::App* command : root.get_subcommands([](const CLI::App*) { return true; })) {
-    if (command != &app) commands.push_back(command->get_name());
+    if (command != &options.app()) commands.push_back(command->get_name());
   }
   const auto command = std::make_shared<std::string>();
-  app.add_option("command", *command, "the command; none: cprof itself")
-      ->check(CLI::IsMember(commands));
+  options.Add("command", *command, "the command; none: cprof itself").OneOf(commands);
   return [&root, command] { return Run(root, *command); };
 }
 

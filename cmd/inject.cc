@@ -120,35 +120,30 @@ int Run(Words words) {
 
 }  // namespace
 
-std::function<int()> SetupInject(CLI::App& app) {
+std::function<int()> SetupInject(Options& options) {
   const auto words = std::make_shared<Words>();
-  app.add_option("-i,--input", words->input,
-                 "recording to read, binary or text; '-': standard input")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("-o,--output", words->output, "recording to write, '-' for standard output")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("--drop", words->drop, "share of the records to lose, as in 1%")
-      ->check(IsNotEmpty);
-  app.add_option("--duplicate", words->duplicate, "share of the records to write twice")
-      ->check(IsNotEmpty);
-  app.add_option("--delay", words->delay, "share of the records to write behind the next mark")
-      ->check(IsNotEmpty);
-  app.add_option("--truncate", words->truncate, "share of the chunks to cut short")
-      ->check(IsNotEmpty);
-  app.add_option("--burst", words->options.burst, "faults come in runs of so many records")
-      ->check(CLI::Range(1U, 1'000'000'000U))
-      ->capture_default_str();
-  app.add_option("-e,--event", words->adapters, "only records of these adapters")
-      ->type_name(kTypeAdapters)
-      ->delimiter(',')
-      ->check(IsNotEmpty);
-  app.add_option("--plane", words->plane, "only records of this plane: edge or context")
-      ->check(CLI::IsMember({"edge", "context"}));
-  app.add_option("--seed", words->options.seed, "another seed, other records")
-      ->capture_default_str();
-  app.add_flag("-q,--quiet", words->quiet, "do not say what was done");
+  options.Add("-i,--input", words->input, "recording to read, binary or text; '-': standard input")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("-o,--output", words->output, "recording to write, '-' for standard output")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("--drop", words->drop, "share of the records to lose, as in 1%").NotEmpty();
+  options.Add("--duplicate", words->duplicate, "share of the records to write twice").NotEmpty();
+  options.Add("--delay", words->delay, "share of the records to write behind the next mark")
+      .NotEmpty();
+  options.Add("--truncate", words->truncate, "share of the chunks to cut short").NotEmpty();
+  options.Add("--burst", words->options.burst, "faults come in runs of so many records")
+      .Within(uint64_t{1}, uint64_t{1'000'000'000})
+      .ShowDefault();
+  options.Add("-e,--event", words->adapters, "only records of these adapters")
+      .Type(kTypeAdapters)
+      .SplitAt(',')
+      .NotEmpty();
+  options.Add("--plane", words->plane, "only records of this plane: edge or context")
+      .OneOf({"edge", "context"});
+  options.Add("--seed", words->options.seed, "another seed, other records").ShowDefault();
+  options.AddFlag("-q,--quiet", words->quiet, "do not say what was done");
   return [words] { return Run(*words); };
 }
 

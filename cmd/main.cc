@@ -1,4 +1,5 @@
 // The command `cprof`: finds the subcommand, parses its words, runs it, reports a full disk.
+#include <CLI/CLI.hpp>
 #include <cerrno>
 #include <csignal>
 #include <cstdio>
@@ -87,7 +88,8 @@ int Main(int argc, char** argv) {
   CLI::App* parsed[std::size(kSubcommands)];
   for (size_t i = 0; i < std::size(kSubcommands); ++i) {
     parsed[i] = app.add_subcommand(kSubcommands[i].name, kSubcommands[i].summary);
-    actions[i] = kSubcommands[i].setup(*parsed[i]);
+    Options options(*parsed[i]);
+    actions[i] = kSubcommands[i].setup(options);
   }
   try {
     app.parse(argc, argv);

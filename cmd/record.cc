@@ -184,38 +184,35 @@ int Record(const RecordWords& words) {
 
 }  // namespace
 
-std::function<int()> SetupRecord(CLI::App& app) {
+std::function<int()> SetupRecord(Options& options) {
   const auto words = std::make_shared<RecordWords>();
-  const auto list = [&app](const char* name, std::vector<std::string>* out, const char* help,
-                           const char* value) {
-    app.add_option(name, *out, help)->type_name(value)->take_all()->allow_extra_args(false);
+  const auto list = [&options](const char* name, std::vector<std::string>* out, const char* help,
+                               const char* value) {
+    options.Add(name, *out, help).Type(value).MayRepeat();
   };
   list("-p,--pid", &words->pids, "processes to record, with all their threads", kTypePids);
   list("-t,--tid", &words->tids, "threads to record", kTypeTids);
-  app.add_flag("-a,--all-cpus", words->system_wide, "record the whole system");
-  app.add_option("-o,--output", words->output, "file to write (default cprof.data; -: a pipe)")
-      ->type_name(kTypeFile);
-  app.add_option("--duration", words->duration, "stop after this time: 10, 500ms, 2m")
-      ->type_name("TIME");
-  app.add_option("-F,--freq", words->frequency, "stack samples per second (default 99; 0: none)")
-      ->type_name("HZ");
-  app.add_flag("-g,--call-graph,!--no-call-graph", words->call_graph,
-               "stacks with samples (the default)");
-  app.add_option("-m,--mmap-pages", words->pages, "size of the rings per CPU: pages, or 16M")
-      ->type_name("PAGES");
+  options.AddFlag("-a,--all-cpus", words->system_wide, "record the whole system");
+  options.Add("-o,--output", words->output, "file to write (default cprof.data; -: a pipe)")
+      .Type(kTypeFile);
+  options.Add("--duration", words->duration, "stop after this time: 10, 500ms, 2m").Type("TIME");
+  options.Add("-F,--freq", words->frequency, "stack samples per second (default 99; 0: none)")
+      .Type("HZ");
+  options.AddFlag("-g,--call-graph,!--no-call-graph", words->call_graph,
+                  "stacks with samples (the default)");
+  options.Add("-m,--mmap-pages", words->pages, "size of the rings per CPU: pages, or 16M")
+      .Type("PAGES");
   list("-C,--cpu", &words->cpus, "record on these CPUs only", kTypeCpus);
-  app.add_option("-D,--delay", words->delay, "begin after this time (ms, or 2s)")
-      ->type_name("TIME");
+  options.Add("-D,--delay", words->delay, "begin after this time (ms, or 2s)").Type("TIME");
   list("-e,--event", &words->adapters, "adapters to use, see --list-adapters", kTypeAdapters);
-  app.add_flag("--list-adapters", words->list_adapters, "list the adapters and exit");
-  app.add_option("--max-size", words->max_size, "stop when the file has this size: 64K, 10M, 2G")
-      ->type_name("SIZE");
-  app.add_flag("--no-inherit", words->no_inherit, "leave children of the targets out");
-  app.add_flag("--raw-keys", words->raw_keys, "write kernel addresses as they are");
-  app.add_flag("-q,--quiet", words->quiet, "no progress, no summary");
-  app.add_flag("-v,--verbose", words->verbosity, "say what was armed");
-  app.add_option("command", words->command, "a command to record, behind --")
-      ->type_name(kTypeCommand);
+  options.AddFlag("--list-adapters", words->list_adapters, "list the adapters and exit");
+  options.Add("--max-size", words->max_size, "stop when the file has this size: 64K, 10M, 2G")
+      .Type("SIZE");
+  options.AddFlag("--no-inherit", words->no_inherit, "leave children of the targets out");
+  options.AddFlag("--raw-keys", words->raw_keys, "write kernel addresses as they are");
+  options.AddFlag("-q,--quiet", words->quiet, "no progress, no summary");
+  options.AddFlag("-v,--verbose", words->verbosity, "say what was armed");
+  options.Add("command", words->command, "a command to record, behind --").Type(kTypeCommand);
   return [words] { return Record(*words); };
 }
 

@@ -66,21 +66,22 @@ int Run(const Words& words) {
 
 }  // namespace
 
-std::function<int()> SetupReport(CLI::App& app) {
+std::function<int()> SetupReport(Options& options) {
   const auto words = std::make_shared<Words>();
-  app.add_option("-i,--input", words->input, "recording to read, '-' for standard input")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_option("--by", words->by, "what the rows are: request, thread or io_request")
-      ->check(CLI::IsMember({"request", "thread", "io_request"}))
-      ->capture_default_str();
-  app.add_option("--request", words->request,
-                 "one request's causal path: an id, 'slowest' or NAME:slowest")
-      ->check(IsNotEmpty);
-  app.add_option("--format", words->format, "text, json or csv")
-      ->check(CLI::IsMember({"text", "json", "csv"}))
-      ->capture_default_str();
-  app.add_flag("--header", words->header, "print the facts of the session first");
+  options.Add("-i,--input", words->input, "recording to read, '-' for standard input")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.Add("--by", words->by, "what the rows are: request, thread or io_request")
+      .OneOf({"request", "thread", "io_request"})
+      .ShowDefault();
+  options
+      .Add("--request", words->request,
+           "one request's causal path: an id, 'slowest' or NAME:slowest")
+      .NotEmpty();
+  options.Add("--format", words->format, "text, json or csv")
+      .OneOf({"text", "json", "csv"})
+      .ShowDefault();
+  options.AddFlag("--header", words->header, "print the facts of the session first");
   return [words] { return Run(*words); };
 }
 

@@ -108,17 +108,16 @@ int Run(const std::string& path, bool header_only) {
 
 }  // namespace
 
-std::function<int()> SetupScript(CLI::App& app) {
+std::function<int()> SetupScript(Options& options) {
   struct Words {
     std::string input = kDefaultInput;
     bool header = false;
   };
   const auto words = std::make_shared<Words>();
-  app.add_option("-i,--input", words->input,
-                 "recording to read, binary or text; '-': standard input")
-      ->type_name(kTypeFile)
-      ->capture_default_str();
-  app.add_flag("--header", words->header, "print the header line only");
+  options.Add("-i,--input", words->input, "recording to read, binary or text; '-': standard input")
+      .Type(kTypeFile)
+      .ShowDefault();
+  options.AddFlag("--header", words->header, "print the header line only");
   return [words] { return Run(words->input, words->header); };
 }
 

@@ -2,9 +2,9 @@
 #ifndef CPROF_CMD_SUBCOMMAND_H_
 #define CPROF_CMD_SUBCOMMAND_H_
 
-#include <CLI/CLI.hpp>
 #include <functional>
-#include <string>
+
+#include "cmd/options.h"
 
 namespace cprof {
 
@@ -16,33 +16,20 @@ inline constexpr int kExitUsage = 2;    // the command line is wrong
 struct Subcommand {
   const char* name;
   const char* summary;  // one line for `cprof --help`
-  // Adds options to app and returns the action, which runs after parsing and returns an exit code.
-  std::function<int()> (*setup)(CLI::App& app);
+  // Adds its options and returns the action, which runs after parsing and returns an exit code.
+  std::function<int()> (*setup)(Options& options);
 };
 
-// What stands for a value in --help; completions know these (see completion.h).
-inline constexpr const char* kTypeFile = "FILE";
-inline constexpr const char* kTypeAdapters = "ADAPTER[,ADAPTER]";
-inline constexpr const char* kTypePids = "PID[,PID]";
-inline constexpr const char* kTypeTids = "TID[,TID]";
-inline constexpr const char* kTypeCpus = "CPU[,CPU-CPU]";
-inline constexpr const char* kTypeCommand = "-- COMMAND";
-
-// A check for options whose empty value would mean that they are not there.
-inline std::string IsNotEmpty(const std::string& value) {
-  return value.empty() ? "needs a value" : "";
-}
-
-std::function<int()> SetupRecord(CLI::App& app);
-std::function<int()> SetupReport(CLI::App& app);
-std::function<int()> SetupGraph(CLI::App& app);
-std::function<int()> SetupScript(CLI::App& app);
-std::function<int()> SetupInject(CLI::App& app);
-std::function<int()> SetupFlame(CLI::App& app);
-std::function<int()> SetupDiff(CLI::App& app);
+std::function<int()> SetupRecord(Options& options);
+std::function<int()> SetupReport(Options& options);
+std::function<int()> SetupGraph(Options& options);
+std::function<int()> SetupScript(Options& options);
+std::function<int()> SetupInject(Options& options);
+std::function<int()> SetupFlame(Options& options);
+std::function<int()> SetupDiff(Options& options);
 // These two look at all commands set up before them.
-std::function<int()> SetupHelp(CLI::App& app);
-std::function<int()> SetupCompletion(CLI::App& app);
+std::function<int()> SetupHelp(Options& options);
+std::function<int()> SetupCompletion(Options& options);
 
 }  // namespace cprof
 
