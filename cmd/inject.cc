@@ -130,7 +130,7 @@ std::function<int()> SetupInject(Options& options) {
       .ShowDefault();
   options.Add("--drop", words->drop, "share of the records to lose, as in 1%").NotEmpty();
   options.Add("--duplicate", words->duplicate, "share of the records to write twice").NotEmpty();
-  options.Add("--delay", words->delay, "share of the records to write behind the next mark")
+  options.Add("--delay", words->delay, "share of the records to write two marks late")
       .NotEmpty();
   options.Add("--truncate", words->truncate, "share of the chunks to cut short").NotEmpty();
   options.Add("--burst", words->options.burst, "faults come in runs of so many records")

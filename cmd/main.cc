@@ -19,20 +19,12 @@ constexpr Subcommand kSubcommands[] = {
 #ifdef CPROF_HAS_RECORD
     {"record", "record a process, its causal edges and stack samples", SetupRecord},
 #endif
-#ifdef CPROF_HAS_REPORT
     {"report", "where each kind of request spent its time", SetupReport},
-#endif
-#ifdef CPROF_HAS_GRAPH
     {"graph", "print the causal graph as text", SetupGraph},
-#endif
     {"script", "print a recording, one line an event", SetupScript},
     {"inject", "copy a recording with faults put into it", SetupInject},
-#ifdef CPROF_HAS_FLAME
     {"flame", "draw a flame graph as SVG", SetupFlame},
-#endif
-#ifdef CPROF_HAS_DIFF
     {"diff", "what changed between two recordings, and why", SetupDiff},
-#endif
     {"help", "the manual page of a command", SetupHelp},
     {"completion", "print what a shell needs to complete cprof", SetupCompletion},
 };
