@@ -2,6 +2,10 @@
 // sorted, so by insertion. Then the queues are merged run by run: the stream with the oldest head
 // gives all it has before the next stream's head, so a stream that is alone for a while is copied
 // in one piece. Every event is moved once into its queue and once out of it.
+//
+// What a mark made final is released by the next one: only a record that comes later shows that the
+// last ones of a stream are missing, and the break that stands for them must be there before a join
+// over their time is made.
 #include "report/order.h"
 
 #include <algorithm>
@@ -199,7 +203,8 @@ struct Orderer::State {
   SequenceCheck check;
   std::vector<Event> accepted_events;
   std::vector<StackSample> accepted_samples;
-  uint64_t final_ns = 0;
+  uint64_t marked_ns = 0;  // as of the newest mark
+  uint64_t final_ns = 0;   // of what was released: the mark before it
 };
 
 Orderer::Orderer() : state_(std::make_unique<State>()) {}
@@ -224,7 +229,8 @@ std::vector<LossEntry> Orderer::Losses() const { return state_->check.Losses(); 
 
 void Orderer::Mark(const RoundMark& mark, Batch* batch) {
   state_->check.Mark(mark, &state_->breaks);
-  state_->final_ns = std::max(state_->final_ns, mark.final_ns);
+  state_->final_ns =
+      std::exchange(state_->marked_ns, std::max(state_->marked_ns, mark.final_ns));
   batch->final_ns = state_->final_ns;
   batch->last = false;
   state_->events.Take(state_->final_ns, false, &batch->events);
@@ -239,8 +245,8 @@ void Orderer::Mark(const RoundMark& mark, Batch* batch) {
 
 void Orderer::Finish(Batch* batch) {
   state_->check.Finish(&state_->breaks);
-  state_->final_ns =
-      std::max({state_->final_ns, state_->events.newest_ns() + 1, state_->samples.newest_ns() + 1});
+  state_->final_ns = std::max(
+      {state_->marked_ns, state_->events.newest_ns() + 1, state_->samples.newest_ns() + 1});
   batch->final_ns = state_->final_ns;
   batch->last = true;
   state_->events.Take(0, true, &batch->events);

@@ -21,9 +21,10 @@ struct Batch {
   std::vector<Break> breaks;         // that ended before final_ns or begin before it
 };
 
-// Takes what a Reader tells, gives batches. A mark makes everything before it final. Each number
-// of a stream is given once at most; what came twice or too late is left out, what is missing
-// without a break gets one (see sequence_check.h).
+// Takes what a Reader tells, gives batches. A mark makes everything before it final, and the next
+// mark releases it: until then a number that is missing can still be noticed. Each number of a
+// stream is given once at most; what came twice or too late is left out, what is missing without a
+// break gets one (see sequence_check.h).
 class Orderer {
  public:
   Orderer();
@@ -32,7 +33,7 @@ class Orderer {
   void AddEvents(StreamId stream, std::span<const Event> events);
   void AddSamples(StreamId stream, std::span<const StackSample> samples);
   void AddBreak(const Break& lost);
-  // Fills *batch (contents replaced, capacity kept) with what the mark made final.
+  // Fills *batch (contents replaced, capacity kept) with what the mark before this one made final.
   void Mark(const RoundMark& mark, Batch* batch);
   // The end of the recording: all that is left.
   void Finish(Batch* batch);

@@ -88,10 +88,11 @@ bool SequenceCheck::IsExcused(StreamId id, const Hole& hole) const {
 }
 
 void SequenceCheck::TellMissing(StreamId id, Stream& stream, uint64_t final_ns,
-                                std::vector<Break>* breaks) {
+                                uint64_t released_ns, std::vector<Break>* breaks) {
   Break lost;
   lost.from_ns = UINT64_MAX;
-  while (!stream.holes.empty() && stream.holes.front().before_ns < final_ns) {
+  while (!stream.holes.empty() && (stream.holes.front().before_ns < final_ns ||
+                                   stream.holes.front().after_ns < released_ns)) {
     const Hole hole = stream.holes.front();
     stream.holes.pop_front();
     stream.given_up.push_back(hole);
@@ -122,7 +123,7 @@ void SequenceCheck::Mark(const RoundMark& mark, std::vector<Break>* breaks) {
   const uint64_t before_ns = final_ns_;
   final_ns_ = std::max(final_ns_, mark.final_ns);
   for (auto& [id, stream] : streams_) {
-    if (!stream.holes.empty()) TellMissing(id, stream, final_ns_, breaks);
+    if (!stream.holes.empty()) TellMissing(id, stream, final_ns_, before_ns, breaks);
   }
   std::erase_if(uncounted_, [before_ns](const Span& span) { return span.to_ns < before_ns; });
 }
@@ -134,7 +135,7 @@ void SequenceCheck::Finish(std::vector<Break>* breaks) {
           {stream.next, stream.attempted, stream.last_ns, std::max(stream.last_ns, final_ns_)});
       stream.next = stream.attempted;
     }
-    TellMissing(id, stream, UINT64_MAX, breaks);
+    TellMissing(id, stream, UINT64_MAX, 0, breaks);
   }
 }
 

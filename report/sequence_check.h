@@ -27,8 +27,9 @@ class SequenceCheck {
     return true;
   }
   void AddBreak(const Break& lost);
-  // Nothing older than mark.final_ns follows. Appends breaks for what is missing before it, of the
-  // streams whose counters the mark has: their numbers count from 0.
+  // Nothing older than mark.final_ns follows. Appends breaks for what is missing before it, and
+  // for what may be missing before the mark before it, of the streams whose counters the mark has:
+  // their numbers count from 0.
   void Mark(const RoundMark& mark, std::vector<Break>* breaks);
   // The end of the recording: what the last counters say was attempted must be there too.
   void Finish(std::vector<Break>* breaks);
@@ -64,7 +65,9 @@ class SequenceCheck {
   // Whether the number was in a hole; from now on it is not.
   static bool TakeFromHole(std::deque<Hole>& holes, uint64_t sequence);
   bool IsExcused(StreamId id, const Hole& hole) const;
-  void TellMissing(StreamId id, Stream& stream, uint64_t final_ns, std::vector<Break>* breaks);
+  // Of the holes that end before final_ns or begin before released_ns.
+  void TellMissing(StreamId id, Stream& stream, uint64_t final_ns, uint64_t released_ns,
+                   std::vector<Break>* breaks);
 
   std::map<StreamId, Stream> streams_;
   Stream* last_ = nullptr;

@@ -352,9 +352,10 @@ TEST(Inject, RepeatedRecordsAreLeftOutAndCounted) {
 
 TEST(Inject, LateRecordsAreLostAndABreakStandsForThem) {
   const std::string bytes = MakeRecording();
-  for (const double rate : {0.001, 0.01, 0.1}) {
+  for (const auto& [rate, burst] : {std::pair(0.001, 1U), {0.01, 1U}, {0.1, 1U}, {0.1, 50U}}) {
     InjectOptions options;
     options.delay = rate;
+    options.burst = burst;
     InjectSummary summary;
     const Outcome outcome = Join(Inject(bytes, options, &summary));
     EXPECT_GT(summary.delayed, 0U);

@@ -24,17 +24,20 @@ std::vector<uint64_t> Sequences(const Batch& batch) {
   return sequences;
 }
 
-TEST(Order, AMarkReleasesWhatIsOlder) {
+TEST(Order, TheNextMarkReleasesWhatAMarkMadeFinal) {
   Orderer orderer;
   Batch batch;
   const std::vector<Event> events = {MakeEvent(0, 1, 10, 1), MakeEvent(0, 2, 20, 1),
                                      MakeEvent(0, 3, 30, 1)};
   orderer.AddEvents(0, events);
   orderer.Mark({20, {}}, &batch);
+  EXPECT_EQ(batch.final_ns, 0U);
+  EXPECT_TRUE(batch.events.empty());
+  orderer.Mark({15, {}}, &batch);  // marks never go back
   EXPECT_EQ(batch.final_ns, 20U);
   EXPECT_FALSE(batch.last);
   EXPECT_EQ(Sequences(batch), (std::vector<uint64_t>{1}));
-  orderer.Mark({15, {}}, &batch);  // marks never go back
+  orderer.Mark({15, {}}, &batch);
   EXPECT_EQ(batch.final_ns, 20U);
   EXPECT_TRUE(batch.events.empty());
   orderer.Finish(&batch);
@@ -51,6 +54,7 @@ TEST(Order, EqualTimesGoByStreamThenSequence) {
   orderer.AddEvents(1, second);
   orderer.AddEvents(0, first);
   orderer.Mark({11, {}}, &batch);
+  orderer.Mark({11, {}}, &batch);
   EXPECT_EQ(Sequences(batch), (std::vector<uint64_t>{5, 6, 7, 8}));
 }
 
@@ -63,6 +67,7 @@ TEST(Order, InversionsWithinAndAcrossPiecesAreUndone) {
   orderer.AddEvents(0, one);
   orderer.AddEvents(0, two);
   orderer.Mark({100, {}}, &batch);
+  orderer.Mark({100, {}}, &batch);
   EXPECT_EQ(Sequences(batch), (std::vector<uint64_t>{1, 2, 4, 3, 5}));
 }
 
@@ -72,11 +77,36 @@ TEST(Order, BreaksComeWithTheBatchTheyBeginIn) {
   orderer.AddBreak({0, BreakReason::kRingFull, 50, 60, 1, 1, {}, "late"});
   orderer.AddBreak({0, BreakReason::kRingFull, 5, 60, 1, 1, {}, "early"});
   orderer.Mark({10, {}}, &batch);
+  EXPECT_TRUE(batch.breaks.empty());
+  orderer.Mark({10, {}}, &batch);
   ASSERT_EQ(batch.breaks.size(), 1U);
   EXPECT_EQ(batch.breaks[0].detail, "early");
   orderer.Finish(&batch);
   ASSERT_EQ(batch.breaks.size(), 1U);
   EXPECT_EQ(batch.breaks[0].detail, "late");
+}
+
+// The last events before a mark are not there, and only what comes behind the mark shows it: by an
+// event that is late, by one that is as new as the next mark, or by one that is newer.
+TEST(Order, WhatIsMissingBeforeAMarkHasABreakInTheBatchOfItsTime) {
+  for (const uint64_t shown_by_ns : {20U, 60U, 95U}) {
+    Orderer orderer;
+    Batch batch;
+    const std::vector<Event> first = {MakeEvent(0, 0, 10, 1)};
+    orderer.AddEvents(0, first);
+    orderer.Mark({50, {{0, 3, 0}}}, &batch);
+    EXPECT_TRUE(batch.events.empty());
+    const std::vector<Event> second = {MakeEvent(0, 2, shown_by_ns, 1)};
+    orderer.AddEvents(0, second);
+    orderer.Mark({90, {{0, 3, 0}}}, &batch);
+    EXPECT_EQ(batch.final_ns, 50U);
+    EXPECT_EQ(Sequences(batch), (std::vector<uint64_t>{0}));
+    ASSERT_EQ(batch.breaks.size(), 1U) << shown_by_ns;
+    EXPECT_EQ(batch.breaks[0].reason, BreakReason::kMissing);
+    EXPECT_EQ(batch.breaks[0].from_ns, 10U);
+    EXPECT_GE(batch.breaks[0].to_ns, 10U);
+    EXPECT_EQ(batch.breaks[0].total, shown_by_ns < 50 ? 2U : 1U);
+  }
 }
 
 // Against the plain definition: sort everything, cut at the marks.
@@ -121,6 +151,7 @@ TEST(Order, SamplesAreOrderedLikeEvents) {
   const std::vector<StackSample> two = {{MakeEvent(2, 9, 20, verbs::kSampleCpu), 0.5, {4}, {}}};
   orderer.AddSamples(4, one);
   orderer.AddSamples(2, two);
+  orderer.Mark({31, {}}, &batch);
   orderer.Mark({31, {}}, &batch);
   ASSERT_EQ(batch.samples.size(), 2U);
   EXPECT_EQ(batch.samples[0], two[0]);

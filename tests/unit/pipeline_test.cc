@@ -84,6 +84,28 @@ TEST(Pipeline, WhatIsNoRecordingIsRefused) {
   }
 }
 
+// Between a submit and a completion of one object its first request ended and another began; both
+// records come behind the mark that made their time final.
+TEST(Pipeline, AJoinOverRecordsThatCameLateIsNotObserved) {
+  constexpr char kLate[] =
+      "!header t0_ns=0 cpus=2 adapter=\"io_uring\"\n"
+      "!stream id=0 name=edge.cpu0\n"
+      "!stream id=1 name=edge.cpu1\n"
+      "10ns edge.cpu0.0 41/40@9 task io_uring:submit req=0x10 ring=0x20 user_data=1 op=22\n"
+      "40ns edge.cpu1.0 42/40@9 task io_uring:complete req=0x10 ring=0x20 user_data=1\n"
+      "!mark final_ns=50 count=edge.cpu0:3:0 count=edge.cpu1:1:0\n"
+      "20ns edge.cpu0.1 41/40@9 task io_uring:complete req=0x10 ring=0x20 user_data=1\n"
+      "30ns edge.cpu0.2 41/40@9 task io_uring:submit req=0x10 ring=0x20 user_data=1 op=22\n"
+      "!mark final_ns=90 count=edge.cpu0:3:0 count=edge.cpu1:1:0\n"
+      "!footer end_ns=90 final_ns=90 count=edge.cpu0:3:0 count=edge.cpu1:1:0\n";
+  StringTable strings;
+  Teller teller;
+  const auto source = MakeStringSource(kLate);
+  ASSERT_TRUE(RunPipeline(*source, strings, {}, teller));
+  EXPECT_EQ(teller.text.find("edge complete"), std::string::npos) << teller.text;
+  EXPECT_NE(teller.text.find("orphan in_coverage_break"), std::string::npos) << teller.text;
+}
+
 // Whatever random events come in, each ends in exactly one place.
 TEST(Pipeline, EveryEventIsAccountedFor) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
