@@ -101,7 +101,7 @@ int Run(const Words& words) {
   StringTable strings;
   TextOutput out((*output)->sink());
   const auto folder = MakeFlameFolder(options.fold, strings);
-  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *folder);
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, LineOptions(), *folder);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;

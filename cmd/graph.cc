@@ -49,7 +49,7 @@ int Run(const Words& words) {
   TextOutput out((*output)->sink());
   const auto renderer = words.format == "dot" ? MakeGraphDotRenderer(request, strings, out)
                                               : MakeGraphJsonRenderer(strings, out);
-  const Result<ReadSummary> read = RunPipeline(*input->source, strings, {}, *renderer);
+  const Result<ReadSummary> read = RunPipeline(*input->source, strings, LineOptions(), *renderer);
   if (!read) {
     PrintInputError(*input, read.error());
     return kExitFailure;

@@ -2,6 +2,7 @@
 #include "cmd/input.h"
 
 #include <fcntl.h>
+#include <sched.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -98,6 +99,13 @@ Result<Input> OpenInput(const std::string& path) {
   input.is_text = LooksLikeText(*probe);
   input.source = std::move(source);
   return input;
+}
+
+PipelineOptions LineOptions() {
+  PipelineOptions options;
+  cpu_set_t cpus;
+  options.two_threads = sched_getaffinity(0, sizeof(cpus), &cpus) == 0 && CPU_COUNT(&cpus) > 1;
+  return options;
 }
 
 void PrintError(const Error& error) {

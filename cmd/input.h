@@ -11,6 +11,7 @@
 
 #include "format/reader.h"
 #include "format/result.h"
+#include "report/pipeline.h"
 
 namespace cprof {
 
@@ -27,6 +28,9 @@ struct Input {
 // path "-" is standard input. A path that is neither a recording nor text of one is told when it is
 // read. Errors: no such file, no permission, a directory, a terminal, nothing in it.
 Result<Input> OpenInput(const std::string& path);
+
+// How to run the pass line over it: in two threads where two CPUs may be used.
+PipelineOptions LineOptions();
 
 // Prints an error and its hint to standard error, as every command does.
 void PrintError(const Error& error);

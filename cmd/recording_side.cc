@@ -18,7 +18,7 @@ bool ReadSide(const std::string& path, const FlameFoldOptions& fold, RecordingSi
   side->input = std::move(*input);
   StringTable strings;
   const auto sink = MakeProfileSink(strings, fold);
-  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, {}, *sink);
+  const Result<ReadSummary> read = RunPipeline(*side->input.source, strings, LineOptions(), *sink);
   if (!read) {
     PrintInputError(side->input, read.error());
     return false;

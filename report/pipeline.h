@@ -21,6 +21,9 @@ class ReportSink : public GraphSink {
 
 struct PipelineOptions {
   JoinOptions join;
+  // Load, order and join in a thread of their own, beside attribute and the sink. The sink is told
+  // the same in the same order, in the calling thread as always.
+  bool two_threads = false;
 };
 
 // Runs the whole line over a recording (binary, or the text of `cprof script`). Streaming.

@@ -18,26 +18,27 @@ def pinned(cpu, command):
 
 # A child's peak counts from the memory of who forks it: so that is as small as can be.
 FORK = """
-import os, sys
+import os, sys, time
+begin = time.monotonic()
 child = os.fork()
 if child == 0:
     null = os.open(os.devnull, os.O_RDWR)
     os.dup2(null, 0), os.dup2(null, 1)
     os.execvp(sys.argv[1], sys.argv[1:])
 _, status, usage = os.wait4(child, 0)
-print(usage.ru_utime + usage.ru_stime, usage.ru_maxrss)
+print(usage.ru_utime + usage.ru_stime, time.monotonic() - begin, usage.ru_maxrss)
 sys.exit(os.waitstatus_to_exitcode(status) != 0)
 """
 
 
 def run(command):
-    """Runs it with its output thrown away; CPU seconds and peak KiB of that process."""
+    """Runs it with its output thrown away; CPU seconds, seconds and peak KiB of that process."""
     done = subprocess.run([sys.executable, "-ISc", FORK, *command], stdout=subprocess.PIPE,
                           text=True, check=False)
     if done.returncode != 0:
         sys.exit("bench: failed: " + " ".join(command))
-    seconds, peak_kib = done.stdout.split()
-    return float(seconds), int(peak_kib)
+    cpu_s, wall_s, peak_kib = done.stdout.split()
+    return float(cpu_s), float(wall_s), int(peak_kib)
 
 
 def cpu_ns(pid):

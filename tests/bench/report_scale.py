@@ -1,11 +1,11 @@
 #!/usr/bin/env python3
-"""Prints what reading costs by the length of the recording: CPU time, peak memory.
+"""Prints what reading costs by the length of the recording: CPU time, wall time, peak memory.
 
     report_scale.py BUILD [MILLIONS ...]   (5 10 20 50 million half-edges if not told)
 
 Recordings are made up by report_scale_write and removed again. CPU time is user plus system, so
-other work on the machine disturbs it little; the rate is half-edges a second of that time. Beside
-them perf script, which must read its recording too before anybody can join anything: on what perf
+other work on the machine disturbs it little; the rate is half-edges a second of that time. Wall
+time shows what a second CPU is worth, on a machine that does nothing else. Beside them perf script, which must read its recording too before anybody can join anything: on what perf
 recorded of the io_uring loop and of the futex ping-pong. Run that part as root.
 """
 import os
@@ -40,11 +40,11 @@ def read_own(build, workload, million, commands):
             if name == "diff" and workload == "nop":
                 continue
             times, words = COMMANDS[name]
-            seconds, peak_kib = processes.run(
+            seconds, wall_s, peak_kib = processes.run(
                 [f"{build}/cmd/cprof", *words, *[file.name] * times])
             rows.append({"workload": workload, "command": name, "million": times * million,
                          "file_bytes": times * os.path.getsize(file.name), "cpu_s": seconds,
-                         "million_per_s": times * million / seconds,
+                         "wall_s": wall_s, "million_per_s": times * million / seconds,
                          "peak_bytes": peak_kib * 1024})
     return rows
 
@@ -57,10 +57,10 @@ def read_perf(build, name, operations):
             events = turn.perf()["events"]
         finally:
             turn.workload.close()
-        seconds, peak_kib = processes.run(["perf", "script", "-i", turn.path])
+        seconds, wall_s, peak_kib = processes.run(["perf", "script", "-i", turn.path])
         return {"workload": name, "command": "perf script", "million": events / 1e6,
                 "file_bytes": os.path.getsize(turn.path), "cpu_s": seconds,
-                "million_per_s": events / 1e6 / seconds, "peak_bytes": peak_kib * 1024}
+                "wall_s": wall_s, "million_per_s": events / 1e6 / seconds, "peak_bytes": peak_kib * 1024}
 
 
 def measure(build, millions, commands=MAIN, perf_operations=(1000000, 250000)):

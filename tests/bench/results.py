@@ -42,12 +42,12 @@ def overhead_table(measured):
 
 
 def scale_table(rows):
-    heads = ("recording, command", "million half-edges", "file MB", "CPU s", "million a second",
-             "peak MiB")
+    heads = ("recording, command", "million half-edges", "file MB", "CPU s", "wall s",
+             "million a CPU second", "peak MiB")
     return table(heads, [
         (f"{row['workload']}, {row['command']}", f"{row['million']:.3g}",
-         f"{row['file_bytes'] / 1e6:.1f}", f"{row['cpu_s']:.2f}", f"{row['million_per_s']:.2f}",
-         f"{row['peak_bytes'] / 2**20:.1f}") for row in rows])
+         f"{row['file_bytes'] / 1e6:.1f}", f"{row['cpu_s']:.2f}", f"{row['wall_s']:.2f}",
+         f"{row['million_per_s']:.2f}", f"{row['peak_bytes'] / 2**20:.1f}") for row in rows])
 
 
 RECORDING = """\
@@ -59,9 +59,9 @@ completion), of futex and redis the scheduler on the whole system (`cprof record
 tracepoint has. Bytes are those of the file.
 """
 READING = """\
-CPU time (user and system) and peak memory of a command with its output thrown away, on recordings
-made by `report_scale_write`; diff reads two. `perf script` reads what perf recorded of the loops
-above, and only prints it: its rate is in events, beside half-edges.
+CPU time (user and system), wall time and peak memory of a command with its output thrown away, on
+recordings made by `report_scale_write`; diff reads two. `perf script` reads what perf recorded of
+the loops above, and only prints it: its rate is in events, beside half-edges.
 """
 
 

@@ -12,11 +12,14 @@ namespace {
 // Everything that comes out, as text.
 class Teller : public ReportSink {
  public:
+  explicit Teller(const StringTable* strings = nullptr) : strings_(strings) {}
+
   void OnHeader(const SessionHeader&) override { Say("header"); }
   void OnStream(const StreamInfo& stream) override { Say("stream " + StreamName(stream)); }
   void OnFooter(const Footer&) override { Say("footer"); }
   void OnNode(const Node& node) override {
-    Say("node " + std::to_string(node.id) + " " + std::string(NodeKindName(node.kind)));
+    Say("node " + std::to_string(node.id) + " " + std::string(NodeKindName(node.kind)) +
+        (strings_ == nullptr ? "" : " " + std::string(strings_->Get(node.attributes.name))));
   }
   void OnEdge(const Edge& edge) override {
     Say("edge " + std::string(EdgeTypeName(edge.type)) + " " + std::to_string(edge.src) + ">" +
@@ -33,6 +36,8 @@ class Teller : public ReportSink {
 
  private:
   void Say(const std::string& line) { text += line + "\n"; }
+
+  const StringTable* strings_;  // or null: no names
 };
 
 constexpr char kFixture[] =
@@ -79,8 +84,10 @@ TEST(Pipeline, WhatIsNoRecordingIsRefused) {
   StringTable strings;
   Teller teller;
   for (const char* bytes : {"", "\x01\x02\x03", "words\n"}) {
-    const auto source = MakeStringSource(bytes);
-    EXPECT_FALSE(RunPipeline(*source, strings, {}, teller));
+    for (const bool two_threads : {false, true}) {
+      const auto source = MakeStringSource(bytes);
+      EXPECT_FALSE(RunPipeline(*source, strings, {.join = {}, .two_threads = two_threads}, teller));
+    }
   }
 }
 
@@ -104,6 +111,38 @@ TEST(Pipeline, AJoinOverRecordsThatCameLateIsNotObserved) {
   ASSERT_TRUE(RunPipeline(*source, strings, {}, teller));
   EXPECT_EQ(teller.text.find("edge complete"), std::string::npos) << teller.text;
   EXPECT_NE(teller.text.find("orphan in_coverage_break"), std::string::npos) << teller.text;
+}
+
+// Long enough that the two threads have to wait for each other, and that names are read while
+// others are added.
+TEST(Pipeline, TwoThreadsTellTheSameInTheSameOrder) {
+  std::string text = kFixture;
+  text.erase(text.rfind("!footer"));
+  text += "!stream id=1 name=app.40.0\n";
+  for (uint64_t i = 0; i < 20'000; ++i) {
+    const std::string time = std::to_string(4000 + 10 * i) + "ns app.40.0.";
+    const std::string who = " 41/40@0 task app:";
+    const std::string what = " id=0x" + std::to_string(i) + " kind=request domain=\"d\"";
+    const std::string name = " name=\"n" + std::to_string(i % 3000) + "\"";
+    text += time + std::to_string(2 * i) + who + "begin" + what + name + "\n";
+    text += time + std::to_string(2 * i + 1) + who + "end" + what + "\n";
+    if (i % 1000 == 0) text += "!mark final_ns=" + std::to_string(4000 + 10 * i) + "\n";
+  }
+  text += "!footer end_ns=900000 final_ns=900000\n";
+  std::string told[2];
+  for (const bool two_threads : {false, true}) {
+    StringTable strings;
+    Teller teller(&strings);
+    const auto source = MakeStringSource(text);
+    const auto summary =
+        RunPipeline(*source, strings, {.join = {}, .two_threads = two_threads}, teller);
+    ASSERT_TRUE(summary) << summary.error().message;
+    EXPECT_EQ(summary->events, 40'003U);
+    EXPECT_EQ(teller.summary.events, 40'003U);
+    told[two_threads] = std::move(teller.text);
+  }
+  EXPECT_NE(told[0].find("request n2999"), std::string::npos);
+  EXPECT_TRUE(told[0] == told[1]);
 }
 
 // Whatever random events come in, each ends in exactly one place.
