@@ -111,8 +111,6 @@ NodeId JoinContext::CauseOf(const Event& event, NodeId* thread_node) {
   }
   *thread_node = 0;
   const uint32_t cpu = event.stream < streams_.size() ? streams_[event.stream].cpu : 0;
-  // CPU numbers come from the file, but only as the stream table has them.
-  if (interrupt_nodes_.size() <= cpu) interrupt_nodes_.resize(cpu + size_t{1});
   const auto level = std::min<size_t>(static_cast<size_t>(event.level), 4);
   NodeId& id = interrupt_nodes_[cpu][level];
   if (id == 0) {

@@ -11,6 +11,7 @@
 #include <algorithm>
 #include <array>
 #include <cstdint>
+#include <map>
 #include <memory>
 #include <string>
 #include <vector>
@@ -192,8 +193,9 @@ class JoinContext {
   BreakTable breaks_;
   std::vector<StreamInfo> streams_;  // by id
   std::vector<ThreadKey> stale_threads_;
-  std::array<ThreadRecord*, 64> last_on_stream_{};      // a cache: who executed last, by stream
-  std::vector<std::array<NodeId, 5>> interrupt_nodes_;  // by cpu and level
+  std::array<ThreadRecord*, 64> last_on_stream_{};  // a cache: who executed last, by stream
+  // By CPU, whose numbers are as large as the file says, and level.
+  std::map<uint32_t, std::array<NodeId, 5>> interrupt_nodes_;
   std::vector<Node> interrupts_;                        // the same, in order of first sight
   std::vector<std::unique_ptr<JoinAdapter>> adapters_;  // by Adapter
   std::vector<JoinAdapter*> io_watchers_;

@@ -145,6 +145,20 @@ TEST(Pipeline, TwoThreadsTellTheSameInTheSameOrder) {
   EXPECT_TRUE(told[0] == told[1]);
 }
 
+// The number of a CPU takes no memory, however large it is.
+TEST(Pipeline, AnyNumberOfACpuIsTaken) {
+  const auto source = MakeStringSource(
+      "!header t0_ns=1000 cpus=1 adapter=\"sched\"\n"
+      "!stream id=0 name=edge.cpu4294967294\n"
+      "2000ns edge.cpu4294967294.0 0/0@0 hardirq sched:waking thread=41/40@900\n"
+      "!footer end_ns=4000 final_ns=4000\n");
+  StringTable strings;
+  Teller teller;
+  const auto summary = RunPipeline(*source, strings, {}, teller);
+  ASSERT_TRUE(summary) << summary.error().message;
+  EXPECT_NE(teller.text.find("interrupt"), std::string::npos);
+}
+
 // Whatever random events come in, each ends in exactly one place.
 TEST(Pipeline, EveryEventIsAccountedFor) {
   for (uint64_t seed = 0; seed < 40; ++seed) {
