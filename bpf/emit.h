@@ -222,31 +222,30 @@ static __always_inline u8 current_level(void)
 }
 
 /*
- * Emits one event of the edge plane for task, which is the current one; returns its time, 0 where
- * it was lost. The time is taken and the sequence number spent after the reservation: then a ring
- * that was drained to a producer position holds everything older than the reading of it. The
- * recorder itself, interrupted, is shown as nobody.
+ * Begins one event of the edge plane for task, which is the current one; NULL where it was lost.
+ * The time is taken and the sequence number spent after the reservation: then a ring that was
+ * drained to a producer position holds everything older than the reading of it. The recorder
+ * itself, interrupted, is shown as nobody.
  */
-static __always_inline u64 emit(const struct task_struct *task, u8 verb, u8 level, u64 key,
-				u64 key2, u64 arg, u64 arg2)
+static __always_inline struct cprof_wire_event *begin_event(const struct task_struct *task, u8 verb,
+							    u8 level, u64 key, u64 key2, u64 arg,
+							    u64 arg2)
 {
 	u32 cpu = bpf_get_smp_processor_id();
 	u32 index = cpu * CPROF_PLANE_MAX + CPROF_PLANE_EDGE;
 	struct cprof_stream_counters *stream = bpf_map_lookup_elem(&counters, &index);
 	void *ring = bpf_map_lookup_elem(&edge_rings, &cpu);
 	struct cprof_wire_event *event;
-	u64 now_ns;
 	u32 tgid;
 
 	if (!stream || !ring)
-		return 0;
+		return NULL;
 	event = bpf_ringbuf_reserve(ring, sizeof(*event), 0);
 	if (!event) {
 		lose(stream, verb, key, key2);
-		return 0;
+		return NULL;
 	}
-	now_ns = bpf_ktime_get_ns();
-	event->time_ns = now_ns;
+	event->time_ns = bpf_ktime_get_ns();
 	event->sequence = (u32)__sync_fetch_and_add(&stream->attempted, 1);
 	event->key = key;
 	event->key2 = key2;
@@ -265,8 +264,25 @@ static __always_inline u64 emit(const struct task_struct *task, u8 verb, u8 leve
 	event->verb = verb;
 	event->level = level;
 	event->flags = 0;
+	return event;
+}
+
+/* Ends it; returns its time. */
+static __always_inline u64 end_event(struct cprof_wire_event *event)
+{
+	u64 now_ns = event->time_ns;
+
 	bpf_ringbuf_submit(event, BPF_RB_NO_WAKEUP);
 	return now_ns;
+}
+
+/* Emits one event; returns its time, 0 where it was lost. */
+static __always_inline u64 emit(const struct task_struct *task, u8 verb, u8 level, u64 key,
+				u64 key2, u64 arg, u64 arg2)
+{
+	struct cprof_wire_event *event = begin_event(task, verb, level, key, key2, arg, arg2);
+
+	return event ? end_event(event) : 0;
 }
 
 static __always_inline u64 thread_key2(const struct task_struct *task)

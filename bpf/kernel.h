@@ -36,13 +36,17 @@ struct thread_info {
 	u32 status; /* TS_COMPAT */
 };
 
-struct rq;
+struct rq {
+	u64 clock; /* as of the last update: a switch begins with one */
+	u64 clock_task; /* the same without what was stolen */
+};
 
 struct cfs_rq {
 	struct rq *rq;
 };
 
 struct sched_entity {
+	u64 exec_start;
 	u64 sum_exec_runtime;
 	struct cfs_rq *cfs_rq;
 };

@@ -8,8 +8,9 @@
 // filled alone is exact.
 //
 // Any other is known only within what each switch may have been off by: the account turns before
-// the event does, so coming onto the CPU adds up to kSwitchErrorNs and leaving it takes away as
-// much. That D is close to N says nothing of one request, for over a bracket the two cancel.
+// the event does, so coming onto the CPU adds to N and leaving it takes away. Most switch events
+// tell how long before; the others may be off by up to kSwitchErrorNs. That D is close to N says
+// nothing of one request, for over a bracket the two cancel.
 #include "report/cpu_cost.h"
 
 #include <algorithm>
@@ -24,6 +25,26 @@ uint64_t Overlap(uint64_t from_a, uint64_t to_a, uint64_t from_b, uint64_t to_b)
 }
 
 uint64_t SaturatingSub(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
+
+// The delay of a switch as it stands in a slice, in nanoseconds.
+int64_t DelayNs(uint16_t delay) {
+  return delay == 0 ? 0 : static_cast<int64_t>(delay - 1 + kLeastDelayNs);
+}
+
+// Of a slice with one end known, a bracket counts neither: what is not known of both cancels roughly.
+bool TellsBoth(const ThreadSlice& slice) { return slice.from_delay != 0 && slice.to_delay != 0; }
+
+// How much smaller and how much larger than that it may be.
+uint64_t LessNs(uint16_t delay) { return delay == 0 ? 0 : kLeastDelayNs; }
+uint64_t MoreNs(uint16_t delay) {
+  return delay == 0 ? kSwitchErrorNs : kDelayErrorNs - kLeastDelayNs;
+}
+
+// Time on a CPU by switch times, with what the switches add.
+uint64_t WithDelay(uint64_t run_ns, int64_t delay_ns) {
+  if (delay_ns >= 0) return run_ns + static_cast<uint64_t>(delay_ns);
+  return SaturatingSub(run_ns, static_cast<uint64_t>(-delay_ns));
+}
 
 }  // namespace
 
@@ -40,6 +61,14 @@ void CpuCost::AddSlice(const ThreadSlice& slice) {
     }
     if (running && bracket->from_ns <= slice.from_ns && slice.from_ns < bracket->to_ns) {
       ++bracket->switches;
+      if (TellsBoth(slice)) bracket->delay_ns += DelayNs(slice.from_delay);
+    }
+    if (running && bracket->from_ns < slice.to_ns && slice.to_ns <= bracket->to_ns) {
+      if (TellsBoth(slice)) {
+        bracket->delay_ns -= DelayNs(slice.to_delay);
+      } else {
+        ++bracket->silent;
+      }
     }
     if (bracket->from_ns <= slice.from_ns) break;
   }
@@ -80,8 +109,17 @@ void CpuCost::Take(Account& account, std::vector<Use>& uses, NodeId thread, uint
         use = uses.rbegin();
       }
       (how.sure ? use->run_ns : use->unsure_ns) += part_ns;
-      if (how.comes && bracket.from_ns <= from_ns) ++use->switches;
-      if (how.goes && to_ns <= bracket.to_ns) ++use->leaves;
+      if (how.comes && bracket.from_ns <= from_ns) {
+        ++use->switches;
+        use->delay_ns += DelayNs(how.from_delay);
+        use->less_ns += LessNs(how.from_delay);
+        use->more_ns += MoreNs(how.from_delay);
+      }
+      if (how.goes && to_ns <= bracket.to_ns) {
+        use->delay_ns -= DelayNs(how.to_delay);
+        use->less_ns += MoreNs(how.to_delay);
+        use->more_ns += LessNs(how.to_delay);
+      }
     }
     if (bracket.from_ns <= from_ns) return;
   }
@@ -106,7 +144,9 @@ void CpuCost::Measure(const Ownership& graph, const std::vector<OwnPiece>& piece
            std::min(slice->to_ns, piece.to_ns),
            {.sure = sure && running,
             .comes = running && slice->from_ns >= piece.from_ns,
-            .goes = running && slice->to_ns <= piece.to_ns});
+            .goes = running && slice->to_ns <= piece.to_ns,
+            .from_delay = slice->from_delay,
+            .to_delay = slice->to_delay});
     }
     // The slice that is still open; see StepSlice in wall.cc.
     if (thread->covered_ns < piece.to_ns && thread->last_state == ThreadState::kRunnable) {
@@ -125,23 +165,22 @@ bool CpuCost::IsReady(const Use& use) const {
 }
 
 void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
-  const uint64_t late_ns = use.switches * kSwitchErrorNs;
-  const uint64_t early_ns = use.leaves * kSwitchErrorNs;
+  const uint64_t run_ns = WithDelay(use.run_ns, use.delay_ns);
   if (!bracket.closed) {
-    cost->value += use.run_ns;
-    cost->high += use.run_ns + use.unsure_ns + late_ns;
+    cost->value += run_ns;
+    cost->high += run_ns + use.unsure_ns + use.more_ns;
     return;
   }
   const uint64_t used_ns = bracket.used_ns;
-  const uint64_t ran_ns = std::max(bracket.run_ns, use.run_ns);
-  const uint64_t others_ns = ran_ns - use.run_ns + bracket.unknown_ns;
+  const uint64_t others_ns = SaturatingSub(bracket.run_ns, use.run_ns) + bracket.unknown_ns;
   if (others_ns == 0 && use.run_ns != 0) {
     cost->value += used_ns;
     cost->low += used_ns;
     cost->high += used_ns;
     return;
   }
-  uint64_t value_ns = use.run_ns, spread_ns = late_ns, taken_ns = 0;
+  const uint64_t ran_ns = std::max(WithDelay(bracket.run_ns, bracket.delay_ns), run_ns);
+  uint64_t value_ns = run_ns, spread_ns = use.more_ns, taken_ns = 0;
   if (used_ns >= ran_ns) {
     const auto rest_ns = static_cast<double>(SaturatingSub(used_ns, ran_ns + bracket.unknown_ns));
     const uint64_t all = std::max({bracket.switches, use.switches, uint64_t{1}});
@@ -150,12 +189,14 @@ void CpuCost::Add(const Bracket& bracket, const Use& use, Cost* cost) {
     const double most_ns = rest_ns * std::min(1.0, share * kSwitchCostSpread);
     spread_ns = std::max(spread_ns, static_cast<uint64_t>(most_ns));
   } else {
-    const double share = static_cast<double>(use.run_ns) / static_cast<double>(ran_ns);
+    const double share = static_cast<double>(run_ns) / static_cast<double>(ran_ns);
     value_ns = static_cast<uint64_t>(share * static_cast<double>(used_ns));
+    // What the switches that do not tell explain was not taken from anybody.
     taken_ns = ran_ns - used_ns;
+    if (taken_ns <= bracket.silent * kSwitchErrorNs) taken_ns = 0;
   }
-  const uint64_t high_ns = std::min(used_ns, use.run_ns + use.unsure_ns + spread_ns);
-  const uint64_t low_ns = std::min(SaturatingSub(use.run_ns, early_ns + taken_ns), high_ns);
+  const uint64_t high_ns = std::min(used_ns, run_ns + use.unsure_ns + spread_ns);
+  const uint64_t low_ns = std::min(SaturatingSub(run_ns, use.less_ns + taken_ns), high_ns);
   cost->value += std::clamp(value_ns, low_ns, high_ns);
   cost->low += low_ns;
   cost->high += high_ns;

@@ -43,6 +43,7 @@ struct ThreadRecord {
   bool doubtful = false;  // a break touches the state
   StreamId stream = 0;
   uint64_t since_ns = 0;
+  uint16_t since_delay = 0;  // of the switch event at since_ns; see ThreadSlice
   uint64_t last_switch_in_ns = 0;
   EventRef last_switch_in;
   PendingWake wake;

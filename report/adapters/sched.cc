@@ -70,7 +70,8 @@ class SchedAdapter : public JoinAdapter {
 
   void Enter(ThreadRecord& thread, ThreadState state, uint64_t time_ns, StreamId stream);
   // Tells what the thread did from since_ns to to_ns.
-  void Tell(const ThreadRecord& thread, ThreadState state, uint64_t from_ns, uint64_t to_ns);
+  void Tell(const ThreadRecord& thread, ThreadState state, uint64_t from_ns, uint64_t to_ns,
+            uint16_t to_delay = 0);
   bool IsDoubtful(const ThreadRecord& thread, ThreadState state, uint64_t from_ns, uint64_t to_ns);
   void TellBlock(ThreadRecord& thread, uint64_t to_ns, const Edge* wake);
   void AddWakeOrphan(EventRef event, uint64_t time_ns, NodeId wakee, NodeId waker,
@@ -170,13 +171,15 @@ bool SchedAdapter::IsDoubtful(const ThreadRecord& thread, ThreadState state, uin
 }
 
 void SchedAdapter::Tell(const ThreadRecord& thread, ThreadState state, uint64_t from_ns,
-                        uint64_t to_ns) {
+                        uint64_t to_ns, uint16_t to_delay) {
   if (from_ns >= to_ns || from_ns == 0) return;
   ThreadSlice slice;
   slice.thread = thread.node;
   slice.state = state;
   slice.from_ns = from_ns;
   slice.to_ns = to_ns;
+  slice.from_delay = thread.since_delay;
+  slice.to_delay = to_delay;
   slice.doubtful = thread.doubtful || state == ThreadState::kUnknown ||
                    IsDoubtful(thread, state, from_ns, to_ns);
   context_.sink().OnThreadSlice(slice);
@@ -205,6 +208,7 @@ void SchedAdapter::Enter(ThreadRecord& thread, ThreadState state, uint64_t time_
                          StreamId stream) {
   thread.state = state;
   thread.since_ns = time_ns;
+  thread.since_delay = 0;
   thread.stream = stream;
   thread.doubtful = false;
 }
@@ -243,7 +247,7 @@ void SchedAdapter::SwitchOut(ThreadRecord& thread, const Event& event) {
   DropUnseen(thread, event);
   KnowBefore(thread, ThreadState::kRunning, event.stream);
   if (thread.state == ThreadState::kRunning && thread.stream == event.stream) {
-    Tell(thread, ThreadState::kRunning, thread.since_ns, now_ns);
+    Tell(thread, ThreadState::kRunning, thread.since_ns, now_ns, event.flags);
   } else {
     // Its switch-in was before the recording or is lost.
     Tell(thread, ThreadState::kUnknown, thread.since_ns, now_ns);
@@ -298,6 +302,7 @@ void SchedAdapter::SwitchIn(ThreadRecord& thread, const Event& event) {
     }
   }
   Enter(thread, ThreadState::kRunning, now_ns, event.stream);
+  thread.since_delay = event.flags;
   thread.last_switch_in_ns = now_ns;
   thread.last_switch_in = {event.stream, event.sequence};
   thread.wait = ThreadSlice::Wait::kNone;

@@ -327,6 +327,19 @@ TEST(KernelSched, AThreadOfItsOwnIsATarget) {
   EXPECT_GT(of_thread, 10U);
 }
 
+TEST(KernelSched, MostSwitchesTellHowLongBeforeTheAccountTurned) {
+  CPROF_SKIP_UNLESS_ROOT();
+  Child child([] {
+    for (int i = 0; i < 100; ++i) usleep(100);
+    return true;
+  });
+  const Captured captured = RecordChild(child, SchedOptions());
+  size_t tell = 0;
+  const std::vector<Event> switches = captured.Of(verbs::kSchedSwitch);
+  for (const Event& event : switches) tell += event.flags != 0;
+  EXPECT_GT(tell * 2, switches.size());
+}
+
 TEST(KernelSched, ExistingThreadsAreListedWithTheirExactStart) {
   CPROF_SKIP_UNLESS_ROOT();
   Child child([] {

@@ -106,6 +106,38 @@ TEST(CpuCost, SwitchErrorsThatCancelOverABracketStayPossibleInARequest) {
   EXPECT_EQ(g.FindCost(stays, "cpu_ns")->high, 100'000u);
 }
 
+// The account turned 5 us before it came and 20 us before it left.
+TEST(CpuCost, SwitchesThatTellTheirDelayLeaveLittleOpen) {
+  TinyGraph g;
+  const NodeId t = g.Thread();
+  const NodeId comes = g.Request(0, t), leaves = g.Request(0, t);
+  g.Runtime(t, 0, 0);
+  g.Enter(t, comes, 0);
+  g.Leave(t, comes, 200'000);
+  g.Enter(t, leaves, 200'000);
+  g.Leave(t, leaves, 500'000);
+  for (const NodeId request : {comes, leaves}) g.End(request, 500'000, t);
+  ThreadSlice slice;
+  slice.thread = t;
+  slice.state = ThreadState::kRunning;
+  slice.from_ns = 100'000;
+  slice.to_ns = 300'000;
+  slice.from_delay = 1 + 5'000;
+  slice.to_delay = 1 + 20'000;
+  g.Slice(slice);
+  g.TellSlices();
+  g.Runtime(t, 500'000, 185'000);
+  g.Finish();
+  const Cost* a = g.FindCost(comes, "cpu_ns");
+  EXPECT_EQ(a->value, 105'000u + kLeastDelayNs);
+  EXPECT_EQ(a->low, 105'000u);
+  EXPECT_EQ(a->high, 105'000u + kDelayErrorNs);
+  const Cost* b = g.FindCost(leaves, "cpu_ns");
+  EXPECT_EQ(b->value, 80'000u - kLeastDelayNs);
+  EXPECT_EQ(b->low, 80'000u - kDelayErrorNs);
+  EXPECT_EQ(b->high, 80'000u);
+}
+
 TEST(CpuCost, WaitsForTheNextReadingAndNoLonger) {
   TinyGraph g;
   const NodeId t = g.Thread();
