@@ -28,10 +28,11 @@ uint64_t SaturatingSub(uint64_t a, uint64_t b) { return a > b ? a - b : 0; }
 
 // The delay of a switch as it stands in a slice, in nanoseconds.
 int64_t DelayNs(uint16_t delay) {
-  return delay == 0 ? 0 : static_cast<int64_t>(delay - 1 + kLeastDelayNs);
+  return delay == 0 ? 0 : static_cast<int64_t>((delay - 1) * kDelayUnitNs + kLeastDelayNs);
 }
 
-// Of a slice with one end known, a bracket counts neither: what is not known of both cancels roughly.
+// Of a slice with one end known, a bracket counts neither: what is not known of both cancels
+// roughly.
 bool TellsBoth(const ThreadSlice& slice) { return slice.from_delay != 0 && slice.to_delay != 0; }
 
 // How much smaller and how much larger than that it may be.

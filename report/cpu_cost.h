@@ -19,9 +19,10 @@ inline constexpr uint64_t kSwitchCostSpread = 4;
 // By how much account and switch event may be apart at one switch that does not tell: the top of
 // that range. A busy host takes more now and then.
 inline constexpr uint64_t kSwitchErrorNs = 12'000;
-// A switch that tells does so but for the least delay that occurs, which no clock shows: it is this,
-// and the error between 0 and that. Measured: the least of each 100 ms is within 0.5 us of the least
-// of all.
+// A switch that tells does so but for the least delay that occurs, which no clock shows: it is
+// this, and the error between 0 and that. Measured: the least of each 100 ms is within 0.5 us of
+// the least of all.
+inline constexpr uint64_t kDelayUnitNs = 64;  // of what a switch tells
 inline constexpr uint64_t kLeastDelayNs = 300;
 inline constexpr uint64_t kDelayErrorNs = 1'500;
 inline constexpr size_t kMaxBrackets = 1 << 12;  // of one thread, for requests that stay open
@@ -37,11 +38,11 @@ class CpuCost {
   // One request's part of one bracket.
   struct Use {
     NodeId thread = 0;
-    uint64_t bracket = 0;    // sequence number
-    uint64_t run_ns = 0;     // on a CPU for this request alone
-    uint64_t switches = 0;   // times it came onto a CPU in that
-    int64_t delay_ns = 0;    // what the switches of its own add to that
-    uint64_t less_ns = 0;    // how much less that may be, and how much more
+    uint64_t bracket = 0;   // sequence number
+    uint64_t run_ns = 0;    // on a CPU for this request alone
+    uint64_t switches = 0;  // times it came onto a CPU in that
+    int64_t delay_ns = 0;   // what the switches of its own add to that
+    uint64_t less_ns = 0;   // how much less that may be, and how much more
     uint64_t more_ns = 0;
     uint64_t unsure_ns = 0;  // possibly so: shared, in doubt, or of an unknown state
   };

@@ -185,7 +185,7 @@ struct ThreadSlice {
   bool own_timeout = false;  // what ended it was the thread's own timeout
   bool doubtful = false;     // a break touches it
   // For kRunning: by how much the scheduler's account of CPU time turned before the switch events
-  // at from_ns and to_ns, as in Event::flags: 1 + nanoseconds, 0: not known.
+  // at from_ns and to_ns, as in Event::flags: 1 + units of 64 ns, 0: not known.
   uint16_t from_delay = 0;
   uint16_t to_delay = 0;
 };

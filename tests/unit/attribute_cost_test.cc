@@ -106,7 +106,7 @@ TEST(CpuCost, SwitchErrorsThatCancelOverABracketStayPossibleInARequest) {
   EXPECT_EQ(g.FindCost(stays, "cpu_ns")->high, 100'000u);
 }
 
-// The account turned 5 us before it came and 20 us before it left.
+// The account turned 5056 ns before it came and 20032 ns before it left.
 TEST(CpuCost, SwitchesThatTellTheirDelayLeaveLittleOpen) {
   TinyGraph g;
   const NodeId t = g.Thread();
@@ -122,20 +122,20 @@ TEST(CpuCost, SwitchesThatTellTheirDelayLeaveLittleOpen) {
   slice.state = ThreadState::kRunning;
   slice.from_ns = 100'000;
   slice.to_ns = 300'000;
-  slice.from_delay = 1 + 5'000;
-  slice.to_delay = 1 + 20'000;
+  slice.from_delay = 1 + 79;
+  slice.to_delay = 1 + 313;
   g.Slice(slice);
   g.TellSlices();
-  g.Runtime(t, 500'000, 185'000);
+  g.Runtime(t, 500'000, 185'024);
   g.Finish();
   const Cost* a = g.FindCost(comes, "cpu_ns");
-  EXPECT_EQ(a->value, 105'000u + kLeastDelayNs);
-  EXPECT_EQ(a->low, 105'000u);
-  EXPECT_EQ(a->high, 105'000u + kDelayErrorNs);
+  EXPECT_EQ(a->value, 105'056u + kLeastDelayNs);
+  EXPECT_EQ(a->low, 105'056u);
+  EXPECT_EQ(a->high, 105'056u + kDelayErrorNs);
   const Cost* b = g.FindCost(leaves, "cpu_ns");
-  EXPECT_EQ(b->value, 80'000u - kLeastDelayNs);
-  EXPECT_EQ(b->low, 80'000u - kDelayErrorNs);
-  EXPECT_EQ(b->high, 80'000u);
+  EXPECT_EQ(b->value, 79'968u - kLeastDelayNs);
+  EXPECT_EQ(b->low, 79'968u - kDelayErrorNs);
+  EXPECT_EQ(b->high, 79'968u);
 }
 
 TEST(CpuCost, WaitsForTheNextReadingAndNoLonger) {
