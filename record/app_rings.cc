@@ -42,7 +42,7 @@ class AppRingsImpl : public AppRings {
 
   Result<void> Start(bpf_object* object);
 
-  Result<void> AddProcess(uint32_t tgid) override;
+  Result<void> AddProcess(uint32_t tgid, uint64_t recording_ns) override;
   void AddExecutable(uint32_t tgid, const std::string& path) override;
   void Cut() override;
   void Disarm() override;
@@ -68,7 +68,7 @@ class AppRingsImpl : public AppRings {
   bool IsGone(const Tracked& tracked, uint64_t address) const;
 
   Tracked* Track(uint32_t tgid);
-  void Look(Tracked* tracked);
+  bool Look(Tracked* tracked);
   bool OpenRegions(const Tracked& tracked, const std::vector<MapsEntry>& maps);
   AppRegion* OpenRegion(const Tracked& tracked, const MapsEntry& entry);
   AppRegion* FindRegion(uint32_t tgid, uint64_t address, uint64_t process_start_ns);
@@ -311,7 +311,8 @@ bool AppRingsImpl::OpenRegions(const Tracked& tracked, const std::vector<MapsEnt
   return opened;
 }
 
-void AppRingsImpl::Look(Tracked* tracked) {
+// Whether a flag went up that was down before.
+bool AppRingsImpl::Look(Tracked* tracked) {
   const AppProcess& process = *tracked->process;
   tracked->looked_ns = KernelNowNs();
   // Claimed before the flag goes up, old regions hold nothing of this recording yet.
@@ -320,7 +321,7 @@ void AppRingsImpl::Look(Tracked* tracked) {
   std::vector<std::string> notices;
   const bool attached = files_.Attach(process, HasRegion(process.tgid()), &notices);
   for (std::string& notice : notices) Notice(std::move(notice));
-  if (!attached) return;
+  if (!attached) return false;
   // The kernel raises the flag a moment before the probe is in place: who announced itself in
   // between was not heard, and is asked again.
   text = process.ReadMaps();
@@ -328,13 +329,16 @@ void AppRingsImpl::Look(Tracked* tracked) {
   for (const auto& region : regions_) {
     if (region->tgid() == process.tgid()) region->AskForAnnouncements();
   }
+  return true;
 }
 
-Result<void> AppRingsImpl::AddProcess(uint32_t tgid) {
+Result<void> AppRingsImpl::AddProcess(uint32_t tgid, uint64_t recording_ns) {
   const std::lock_guard lock(mutex_);
   Tracked* tracked = Track(tgid);
   if (!tracked) return Error{"there is no process " + std::to_string(tgid), ""};
-  Look(tracked);
+  if (Look(tracked) && recording_ns != 0) {
+    PutBreak(tgid, recording_ns, "it ran already, and its flag was not up yet");
+  }
   return {};
 }
 

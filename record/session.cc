@@ -306,7 +306,7 @@ void Session::OpenGate() {
 }
 
 // In-process rings have no gate: their flag goes up when the gate has opened, they are cut when it
-// closes, and then the flag falls. What targets execute later makes itself heard.
+// closes, and then the flag falls. What running programs tell until theirs is up is a break. What targets execute later makes itself heard.
 void Session::AddApps() {
   if (apps_ == nullptr) return;
   std::vector<uint32_t> tgids = target_tgids_;
@@ -315,7 +315,9 @@ void Session::AddApps() {
   }
   if (options_.system_wide) tgids = ListProcesses();
   for (const uint32_t tgid : tgids) {
-    if (tgid != static_cast<uint32_t>(getpid())) (void)apps_->AddProcess(tgid).has_value();
+    if (tgid != static_cast<uint32_t>(getpid())) {
+      (void)apps_->AddProcess(tgid, begin_ns_).has_value();
+    }
   }
   PrintNotices();
 }

@@ -158,6 +158,25 @@ TEST(AppCrowdTest, ARingThatIsFirstUsedAfterTheCutIsNotThere) {
   ExpectHolesAreLosses(recorder, target.tgid(), 0);
 }
 
+TEST(AppCrowdTest, WhatRunningProgramsToldUntilTheirFlagWasUpIsABreak) {
+  Target target;
+  target.AskNumber("emit 10");
+  AppRecorder recorder;
+  const uint64_t recording_ns = KernelNowNs();
+  target.AskNumber("emit 10");
+  recorder.Add(target.tgid(), recording_ns);
+  const uint64_t added_ns = KernelNowNs();
+  const uint64_t attempted = target.AskNumber("emit 10");
+  recorder.Finish();
+  EXPECT_EQ(recorder.collected().EventsOf(target.tgid()).size(), attempted);
+  const std::vector<Break> breaks = recorder.collected().BreaksOf(target.tgid());
+  ASSERT_EQ(breaks.size(), 1u);
+  EXPECT_EQ(breaks[0].from_ns, recording_ns);
+  EXPECT_LE(breaks[0].to_ns, added_ns);
+  EXPECT_EQ(breaks[0].signature, ~uint64_t{0});
+  ExpectHolesAreLosses(recorder, target.tgid(), attempted);
+}
+
 // Each of the threads writes a lap of its ring and more, slowly enough to be drained on the way.
 TEST(AppCrowdTest, MemoryOfRingsIsGivenBack) {
   Target target;

@@ -105,12 +105,12 @@ AppRecorder::~AppRecorder() {
   cprof_bpf::destroy(skeleton_);
 }
 
-void AppRecorder::Add(uint32_t tgid) {
+void AppRecorder::Add(uint32_t tgid, uint64_t recording_ns) {
   const uint8_t one = 1;
   EXPECT_EQ(bpf_map__update_elem(skeleton_->maps.target_processes, &tgid, sizeof(tgid), &one,
                                  sizeof(one), BPF_ANY),
             0);
-  const auto added = rings_->AddProcess(tgid);
+  const auto added = rings_->AddProcess(tgid, recording_ns);
   EXPECT_TRUE(added) << added.error().message;
 }
 

@@ -56,7 +56,7 @@ class AppRecorder {
   explicit AppRecorder(bool inherit = true);
   ~AppRecorder();
 
-  void Add(uint32_t tgid);
+  void Add(uint32_t tgid, uint64_t recording_ns = 0);
   // Sweeps every few milliseconds until stopped or destroyed.
   void StartSweeping();
   void StopSweeping();

@@ -65,14 +65,16 @@ std::string RunStorm(uint64_t milliseconds) {
   sigaction(SIGUSR2, &action, nullptr);
   std::atomic<bool> stop{false};
   const pthread_t self = pthread_self();
+  const uint64_t end = NowMs() + milliseconds;
   std::thread sender([&] {
-    while (!stop) {
+    // Not only until it is told: handlers that take longer than signals need to come keep the thread
+    // that would tell it from running at all.
+    while (!stop && NowMs() < end) {
       pthread_kill(self, SIGUSR1);
       pthread_kill(self, SIGUSR2);
     }
   });
   uint64_t emitted = 0;
-  const uint64_t end = NowMs() + milliseconds;
   while (NowMs() < end) {
     Emit(1, 100);
     emitted += 100;

@@ -41,7 +41,7 @@ class Scorer {
                            &scored_.wrong_owners};
     scores.threads = ScoreThreads(truth);
     scores.operations_owner = ScoreOperations(truth, nodes_.operation_of_node);
-    ScoreRequests({records_, graph_, requests_, nodes_.request_of_node}, &scores);
+    ScoreRequests({records_, graph_, requests_, nodes_.request_of_node, input_.window}, &scores);
     SortWrongOwners();
     scored_.edges = judgement_.edges();
     scored_.truths = judgement_.truths();

@@ -309,6 +309,7 @@ TEST(Score, WallIsHeldAgainstTheWorkloadsOwnClock) {
   lines.State(3, "unknown", 12050, 20050);
   lines.Node(4, "request", 29050, 38000, 5);  // ends 2 us early, and its states leave a hole
   lines.State(4, "running", 29050, 30000);
+  lines.Edge("wake", 1, 2, 500, 2);
   lines.Edge("wake", 1, 2, 45000, 1);
   const Scores scores = Score(TwoRequests(), lines.Read());
   EXPECT_EQ(scores.requests, 2u);

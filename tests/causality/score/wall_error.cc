@@ -197,8 +197,16 @@ void ScoreRequests(const RequestTruth& truth, Scores* scores) {
   }
   const auto reports = ReportByNode(truth.graph);
   const auto truths = TruthByRequest(truth.records);
+  // A graph that shows no time at all is asked for everything.
+  const bool has_window = truth.window.from_ns <= truth.window.to_ns;
   for (const OracleRecord& record : truth.records) {
     if (record.truth != Truth::kRequestEnd) continue;
+    const Lives::Life* life = truth.lives.Of(record.operation);
+    if (has_window && life != nullptr &&
+        (life->begin_before_ns < truth.window.from_ns ||
+         life->end_after_ns > truth.window.to_ns)) {
+      continue;
+    }
     ++scores->requests;
     const auto spent = truths.find(record.operation);
     if (spent == truths.end()) continue;
@@ -208,9 +216,8 @@ void ScoreRequests(const RequestTruth& truth, Scores* scores) {
       AddMissing(spent->second, scores);
       continue;
     }
-    const Lives::Life& life = *truth.lives.Of(record.operation);
-    const double wall_ns = static_cast<double>(life.end_after_ns + life.end_before_ns -
-                                               life.begin_after_ns - life.begin_before_ns) /
+    const double wall_ns = static_cast<double>(life->end_after_ns + life->end_before_ns -
+                                               life->begin_after_ns - life->begin_before_ns) /
                            2;
     if (spent->second.has_states && wall_ns > 0) {
       const WallMiss miss = MissOf(spent->second, report->second, wall_ns);

@@ -8,6 +8,7 @@
 #include <vector>
 
 #include "tests/causality/score/lives.h"
+#include "tests/causality/score/match.h"
 #include "tests/causality/score/score.h"
 
 namespace cprof::causality {
@@ -17,6 +18,7 @@ struct RequestTruth {
   const Graph& graph;
   const Lives& lives;
   const std::unordered_map<uint64_t, uint64_t>& request_of_node;
+  Window window{0, UINT64_MAX};  // what lies outside, whole or in part, is not asked for
 };
 
 // Wall: per request, the sum over states of what the report is off by, over the true wall time. The

@@ -66,6 +66,22 @@ TEST(WallError, TrueWallHasNone) {
       WallError({{"running", 1000, 5000}, {"io", 5000, 9000}, {"running", 9000, 11000}}), 0);
 }
 
+TEST(WallError, RequestsThatBeganOrEndedOutsideTheRecordingAreNotAskedFor) {
+  const auto asked = [](uint64_t from, uint64_t to) {
+    GraphLines lines;
+    lines.Node(3, "request", 1000, 11000, 5);
+    const Graph graph = lines.Read();
+    const std::vector<OracleRecord> truth = OneRequest();
+    const Lives lives(truth, Truth::kRequestBegin, Truth::kRequestEnd);
+    Scores scores;
+    ScoreRequests({truth, graph, lives, {}, {kT0Ns + from, kT0Ns + to}}, &scores);
+    return scores.wall.unreported;
+  };
+  EXPECT_EQ(asked(1000, 11000), 1u);
+  EXPECT_EQ(asked(1001, 11000), 0u);
+  EXPECT_EQ(asked(1000, 10999), 0u);
+}
+
 TEST(WallError, WrongStateCountsWhereItIsAndWhereItShouldBe) {
   // 1000 of 10000 ns on the wrong side; the clocks leave 20 or 40 ns open at each state.
   const double error =
@@ -140,7 +156,8 @@ TEST(WallError, TimeThatTheTruthLeavesOpenMayBeAnything) {
 
 TEST(WallError, RequestThatIsNotReportedIsWhollyOff) {
   GraphLines lines;
-  lines.Edge("wake", 1, 2, 45000, 1);
+  lines.Edge("wake", 1, 2, 500, 1);
+  lines.Edge("wake", 1, 2, 45000, 2);
   const Scores scores = Score(OneRequest(), lines.Read());
   ASSERT_EQ(scores.wall.errors.size(), 1u);
   EXPECT_DOUBLE_EQ(scores.wall.errors[0], 1);
