@@ -25,6 +25,7 @@ const char* BreakReasonName(BreakReason reason) {
     case BreakReason::kInjected: return "injected";
     case BreakReason::kWriterStalled: return "writer_stalled";
     case BreakReason::kMissing: return "missing";
+    case BreakReason::kNotHeard: return "not_heard";
   }
   return "unknown";
 }

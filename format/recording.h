@@ -54,6 +54,7 @@ enum class BreakReason : uint8_t {
   kInjected = 6,
   kWriterStalled = 7,  // storage refused (disk full, --max-size)
   kMissing = 8,        // found while reading: missing, and nothing says that it was lost
+  kNotHeard = 9,       // what an application told while the recorder did not listen to it yet
 };
 const char* BreakReasonName(BreakReason reason);
 

@@ -213,7 +213,7 @@ void AppRingsImpl::PutBreak(uint32_t tgid, uint64_t from_ns, const std::string& 
   block.stream = block.new_streams.back().id;
   Break lost;
   lost.stream = block.stream;
-  lost.reason = BreakReason::kMissedRuns;
+  lost.reason = BreakReason::kNotHeard;
   lost.from_ns = from_ns;
   lost.to_ns = std::max(KernelNowNs(), from_ns);
   lost.signature = ~uint64_t{0};

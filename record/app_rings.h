@@ -33,8 +33,8 @@ class AppRings : public EventSource {
   // and takes over rings that exist. From then on the process is looked at again for objects that
   // it loads later, and after exec. An error only where there is no such process; what stands in
   // the way otherwise becomes a notice.
-  // recording_ns: since when events are asked for, where that is before this call, else 0. What the process
-  // may have told until its flag was up is a break then.
+  // recording_ns: since when events are asked for, where that is before this call, else 0. What the
+  // process may have told until its flag was up is a break then.
   virtual Result<void> AddProcess(uint32_t tgid, uint64_t recording_ns) = 0;
 
   // The flag goes up in the file that a process is about to execute, so that nothing of it is

@@ -25,6 +25,7 @@ const char* WhyLost(BreakReason reason) {
     case BreakReason::kBudget: return "budget";
     case BreakReason::kWriterStalled: return "not written";
     case BreakReason::kMissing: return "missing";
+    case BreakReason::kNotHeard: return "told before it was listened to";
     default: return BreakReasonName(reason);
   }
 }
@@ -90,8 +91,10 @@ std::string FormatLosses(const LossTotals& losses, const std::map<StreamId, Stre
   std::sort(order.begin(), order.end(), [](const auto& a, const auto& b) {
     return a.first != b.first ? a.first > b.first : a.second->first < b.second->first;
   });
-  std::string text = "[ cprof record: Lost " + std::string(uncounted ? "at least " : "") +
-                     std::to_string(total) + " events: ";
+  const std::string number = std::to_string(total);
+  std::string text = "[ cprof record: Lost " + (!uncounted   ? number + " events: "
+                                                : total == 0 ? "events of unknown number: "
+                                                             : "at least " + number + " events: ");
   bool ring_full = false;
   for (size_t i = 0; i < order.size() && i < kMaxNamedStreams; ++i) {
     const auto& [place, loss] = *order[i].second;
@@ -99,7 +102,8 @@ std::string FormatLosses(const LossTotals& losses, const std::map<StreamId, Stre
     if (i != 0) text += "; ";
     text += stream != streams.end() ? StreamName(stream->second)
                                     : "stream " + std::to_string(place.first);
-    text += " " + std::to_string(loss.total) + " (" + WhyLost(place.second);
+    if (loss.total != 0) text += " " + std::to_string(loss.total);
+    text += std::string(" (") + WhyLost(place.second);
     if (!loss.verbs.empty()) text += ": " + FormatVerbs(loss.verbs);
     text += ")";
   }

@@ -306,7 +306,8 @@ void Session::OpenGate() {
 }
 
 // In-process rings have no gate: their flag goes up when the gate has opened, they are cut when it
-// closes, and then the flag falls. What running programs tell until theirs is up is a break. What targets execute later makes itself heard.
+// closes, and then the flag falls. What running programs tell until theirs is up is a break. What
+// targets execute later makes itself heard.
 void Session::AddApps() {
   if (apps_ == nullptr) return;
   std::vector<uint32_t> tgids = target_tgids_;

@@ -336,7 +336,7 @@ Complaint TextReader::ReadBreak(std::span<const Token> tokens) {
     } else if (token.name == "reason") {
       uint8_t reason = 0;
       good = ToNumber(token.value, &reason);
-      for (uint8_t i = 0; !good && i <= static_cast<uint8_t>(BreakReason::kMissing); ++i) {
+      for (uint8_t i = 0; !good && i <= static_cast<uint8_t>(BreakReason::kNotHeard); ++i) {
         good = token.value == BreakReasonName(static_cast<BreakReason>(i));
         reason = i;
       }

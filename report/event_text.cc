@@ -260,7 +260,7 @@ void TextPrinter::OnBreak(const Break& lost) {
   *out_ += "!break stream=";
   PrintStream(lost.stream);
   *out_ += " reason=";
-  if (lost.reason > BreakReason::kMissing) {
+  if (lost.reason > BreakReason::kNotHeard) {
     AppendDecimal(static_cast<uint64_t>(lost.reason), out_);
   } else {
     *out_ += BreakReasonName(lost.reason);

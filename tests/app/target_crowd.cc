@@ -67,8 +67,8 @@ std::string RunStorm(uint64_t milliseconds) {
   const pthread_t self = pthread_self();
   const uint64_t end = NowMs() + milliseconds;
   std::thread sender([&] {
-    // Not only until it is told: handlers that take longer than signals need to come keep the thread
-    // that would tell it from running at all.
+    // Not only until it is told: handlers that take longer than signals need to come keep the
+    // thread that would tell it from running at all.
     while (!stop && NowMs() < end) {
       pthread_kill(self, SIGUSR1);
       pthread_kill(self, SIGUSR2);
